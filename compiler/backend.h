@@ -2,8 +2,9 @@
 //
 // A backend: what turns an optimized graph into something that runs. Each is one constant struct;
 // runtime/backends.c names them. Of one state the functions that a build needs, `lower` and `measure` the
-// last of them, are called one at a time on the builder's thread; beside them the others one at a time on the
-// worker of its context, `execute` on threads that wait for it too; and some on any thread, which say so.
+// last of them, are called one at a time by who builds, mostly the builder's thread; beside them the others
+// one at a time on the worker of its context, or on threads that wait for what it does; and some on any
+// thread, which say so.
 
 #ifndef COMPILER_BACKEND_H_
 #define COMPILER_BACKEND_H_

@@ -26,7 +26,7 @@ WNNGraph wnn_graph_create(WNNContext context, const struct graph *source, struct
 // What is done once to a graph with sizes that are not known, which stays the job's.
 bool wnn_graph_compile_recorded(WNNContext context, const struct compile_job *job, struct error *error);
 
-// Gives it a plan and an executable, on the builder's thread.
+// Gives it a plan and an executable. One at a time (queue.builder_busy).
 bool wnn_graph_compile(WNNContext context, const struct compile_job *job, WNNGraph graph,
                        struct error *error);
 

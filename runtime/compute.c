@@ -61,6 +61,16 @@ struct call {
     struct error *error;
 };
 
+static void *take_memory(const struct call *call, size_t size)
+{
+    return wnn_spare_take(&call->context->spare, &call->context->allocator, size);
+}
+
+static void give_memory(const struct call *call, void *memory)
+{
+    wnn_spare_give(&call->context->spare, &call->context->allocator, memory);
+}
+
 #define NAME_TEXT   160
 #define QUOTE(name) quote((name), (char[NAME_TEXT]){0})
 
@@ -196,12 +206,14 @@ static void drop_execution(WNNContext context, struct request *request)
 {
     struct execution *e = (struct execution *)request;
     wnn_budget_give(context->budget, WNNResource_Work, e->work);
-    wnn_release(&context->allocator, e->staging);
-    wnn_release(&context->allocator, e->sync);
+    wnn_spare_give(&context->spare, &context->allocator, e->staging);
+    wnn_spare_give(&context->spare, &context->allocator, e->sync);
     for (size_t i = 0; i < e->tensor_count; i++) {
         wnn_tensor_end_use(e->tensors[i]);
         wnn_tensor_unref(e->tensors[i]);
     }
+    if (e->graph && e->graph->parent)
+        wnn_late_give_up(e->graph); // unless it has been compiled
     if (e->graph)
         wnn_graph_unref(e->graph);
 }
@@ -448,7 +460,7 @@ static bool check_overlap(const struct call *call, const void *const *inputs, co
     const struct port_list *in = &call->graph->inputs, *out = &call->graph->outputs;
     struct interval few[FEW_INTERVALS], *intervals = few;
     if (in->count + out->count > FEW_INTERVALS &&
-        !(intervals = wnn_allocate(&call->context->allocator, (in->count + out->count) * sizeof *intervals)))
+        !(intervals = take_memory(call, (in->count + out->count) * sizeof *intervals)))
         return wnn_fail_memory(call->error);
     size_t count = 0;
     for (size_t i = 0; i < in->count; i++)
@@ -465,7 +477,7 @@ static bool check_overlap(const struct call *call, const void *const *inputs, co
     else
         note_replaced(intervals, count, e);
     if (intervals != few)
-        wnn_release(&call->context->allocator, intervals);
+        give_memory(call, intervals);
     return !one;
 }
 
@@ -547,7 +559,7 @@ static bool bind_compute(const struct call *call, struct execution *e)
         return false;
     // A sum of less than 2^16 tensors of less than 2^34 bytes.
     size_t staged = staged_bytes(in, e->caller_inputs) + staged_bytes(out, outputs);
-    if (staged && !(e->staging = wnn_allocate(&call->context->allocator, staged)))
+    if (staged && !(e->staging = take_memory(call, staged)))
         return fail(call, WNNStatus_OutOfMemory, "out of memory for %zu bytes of misaligned buffers", staged);
     stage(out, outputs, (const void **)e->outputs, stage(in, e->caller_inputs, e->inputs, e->staging));
     wnn_graph_ref(call->graph);
@@ -618,7 +630,7 @@ static bool bind_sync(const struct call *call, struct execution *e)
     if (!backend->syncs || !backend->syncs(call->context->state))
         return fail(call, WNNStatus_NotSupportedError, "the device has no timeline semaphores");
     size_t count = sync->waitCount + sync->signalCount;
-    e->sync = wnn_allocate(&call->context->allocator, sizeof *sync + count * sizeof *sync->waits);
+    e->sync = take_memory(call, sizeof *sync + count * sizeof *sync->waits);
     if (!e->sync)
         return wnn_fail_memory(call->error);
     WNNVulkanTimelinePoint *points = (WNNVulkanTimelinePoint *)(e->sync + 1);
@@ -710,13 +722,13 @@ static bool specialize(struct call *call, WNNGraph *specialization)
         return true;
     struct shape few[FEW_SHAPES], *shapes = few;
     size_t count = call->graph->inputs.count;
-    if (count > FEW_SHAPES && !(shapes = wnn_allocate(&call->context->allocator, count * sizeof *shapes)))
+    if (count > FEW_SHAPES && !(shapes = take_memory(call, count * sizeof *shapes)))
         return wnn_fail_memory(call->error);
     struct error error = {0};
     if (collect_shapes(call, shapes) && !(*specialization = wnn_late_specialize(call->graph, shapes, &error)))
         fail(call, error.status, "%s", error.message);
     if (shapes != few)
-        wnn_release(&call->context->allocator, shapes);
+        give_memory(call, shapes);
     call->graph = *specialization;
     return *specialization != NULL;
 }
@@ -741,6 +753,8 @@ static WNNFuture queue_execution(struct call *call, const WNNRequestCallbackInfo
         e = NULL;
     }
     WNNFuture future = wnn_submit(call->context, (struct request *)e, &callback, &error);
+    if (specialization && !e)
+        wnn_late_give_up(specialization);
     if (specialization)
         wnn_graph_unref(specialization);
     wnn_trace_return(&trace);

@@ -144,6 +144,7 @@ static void free_context(WNNContext context)
 {
     wnn_release(&context->allocator, context->operator_limits);
     wnn_queue_free(&context->queue, &context->allocator);
+    wnn_spare_free(&context->spare, &context->allocator);
     pthread_mutex_destroy(&context->pthreadpool_lock);
     pthread_mutex_destroy(&context->stored.lock);
     pthread_cond_destroy(&context->stored.changed);

@@ -135,7 +135,10 @@ static void release_executable(WNNGraph graph)
     *(graph->previous ? &graph->previous->next : &context->graphs) = graph->next;
     if (graph->next)
         graph->next->previous = graph->previous;
+    bool last = !context->graphs;
     pthread_mutex_unlock(&context->queue.lock);
+    if (last)
+        wnn_spare_free(&context->spare, &context->allocator);
     context->backend->release(context->state, executable);
     wnn_plan_free(plan);
     wnn_release(&context->allocator, plan);
@@ -153,7 +156,7 @@ static bool run_dispose(WNNContext context, struct request *request, struct erro
     return true;
 }
 
-static const struct request_kind dispose_kind = {.run = run_dispose};
+static const struct request_kind dispose_kind = {.run = run_dispose, .anywhere = true};
 
 // Takes a reference, if the worker still has something to do.
 static bool dispose(WNNGraph graph)

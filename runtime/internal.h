@@ -17,6 +17,7 @@
 #include "runtime/budget.h"
 #include "runtime/fork.h"
 #include "runtime/queue.h"
+#include "runtime/spare.h"
 #include "runtime/thread_pool.h"
 
 #include <webnn/vulkan.h>
@@ -27,6 +28,7 @@ struct WNNContextImpl {
     atomic_uint handles, references;
     struct allocator allocator; // of everything but this struct, which comes straight from the host
     struct queue queue;
+    struct spare spare; // for calls and requests
     struct thread worker;
     struct thread builder;
     struct thread completion_thread; // of a backend with `submit`
@@ -151,7 +153,7 @@ struct WNNGraphImpl {
     uint64_t profile_epoch;          // how often profiling was switched
     struct profile *profile;         // made by an execution
     const struct observer *observer; // instead of the profile
-    struct request dispose;          // releases the executable on the worker
+    struct request dispose;          // releases the executable when it is its turn
 };
 
 struct WNNTensorImpl {

@@ -8,6 +8,7 @@
 #include "runtime/request.h"
 #include "runtime/spin.h"
 #include "runtime/submit.h"
+#include "runtime/worker.h"
 
 #include <string.h>
 
@@ -23,12 +24,13 @@ struct specialization {
 
 struct late {
     struct graph recorded; // does not change
-    // What specializations share, on the builder's thread.
+    // What specializations share, for who builds (queue.builder_busy).
     struct derived *derived;
     struct workspace workspace;
     struct compile_settings settings;
     // Under the queue's lock.
     struct specialization *first; // used last
+    atomic_bool specialized;      // once at least: what is shared is there; any thread reads it
 };
 
 bool wnn_late_create(WNNGraph graph, struct graph *recorded, const struct compile_settings *settings,
@@ -43,6 +45,7 @@ bool wnn_late_create(WNNGraph graph, struct graph *recorded, const struct compil
         return wnn_fail_memory(error);
     }
     late->workspace.allocator = &graph->context->allocator;
+    atomic_init(&late->specialized, false);
     late->settings = *settings;
     late->recorded = *recorded;
     *recorded = (struct graph){0};
@@ -144,6 +147,7 @@ static struct specialization *weigh(WNNGraph graph, WNNGraph specialization)
     for (struct specialization *item = graph->late->first; item; item = item->next)
         if (item->graph == specialization)
             item->bytes = info->weightBytes + info->executionBytes;
+    atomic_store(&graph->late->specialized, true);
     struct specialization *surplus = take_surplus(&graph->context->limits, graph->late);
     pthread_mutex_unlock(&queue->lock);
     return surplus;
@@ -208,13 +212,41 @@ static void drop_specialize(WNNContext context, struct request *base)
     wnn_graph_unref(request->from);
 }
 
+// The first one of a graph, which packs weights, and those of a device, which may compile shaders, are the
+// builder's: whoever waits for them is to be told that its own request is cancelled.
 static const struct request_kind specialize_kind = {
     .run = run_specialize, .drop = drop_specialize, .builds = true, .interruptible = true};
+
+// All others take less time than to wake the builder.
+static const struct request_kind respecialize_kind = {
+    .run = run_specialize, .drop = drop_specialize, .builds = true, .awaited = true, .interruptible = true};
+
+static const struct request_kind *kind_for(WNNGraph graph)
+{
+    bool here = !graph->context->backend->submit && atomic_load(&graph->late->specialized);
+    return here ? &respecialize_kind : &specialize_kind;
+}
+
+// Compiles it, if it is one that who waits for it is to compile, and nobody builds.
+static void compile_here(WNNGraph graph)
+{
+    struct queue *queue = &graph->context->queue;
+    pthread_mutex_lock(&queue->lock);
+    struct request *request = queue->builder_busy ? NULL : queue->builds.first;
+    while (request &&
+           (request->kind != &respecialize_kind || ((const struct specialize_request *)request)->to != graph))
+        request = request->next;
+    if (request)
+        wnn_queue_build_here(graph->context, request);
+    pthread_mutex_unlock(&queue->lock);
+}
 
 bool wnn_late_wait(WNNGraph graph, const struct interrupt *interrupt, struct error *error)
 {
     struct queue *queue = &graph->context->queue;
     bool good = true;
+    if (atomic_load(&graph->form) == FORM_WAITS)
+        compile_here(graph);
     // It usually takes less time than to sleep and be woken, twice.
     struct spin spin = {.length = SPIN_NANOSECONDS};
     while (atomic_load(&graph->form) == FORM_WAITS && wnn_spin(&spin)) {
@@ -266,8 +298,7 @@ static WNNGraph find_graph(WNNGraph graph, const uint32_t *sizes)
 static struct specialize_request *prepare(WNNGraph graph, const uint32_t *sizes, struct error *error)
 {
     WNNContext context = graph->context;
-    struct specialize_request *request =
-        wnn_request_create(context, &specialize_kind, sizeof *request, error);
+    struct specialize_request *request = wnn_request_create(context, kind_for(graph), sizeof *request, error);
     if (!request)
         return NULL;
     wnn_graph_init(&request->graph, &context->allocator);
@@ -311,11 +342,8 @@ static WNNGraph add(WNNGraph graph, const uint32_t *sizes, struct error *error)
     late->first = item;
     made->profiling = graph->profiling;
     atomic_store(&made->watched, graph->profiling);
-    struct specialization *surplus = take_surplus(&context->limits, late);
     pthread_mutex_unlock(&queue->lock);
-    bool submitted = wnn_submit_silently(context, &request->request, error);
-    free_list(&context->allocator, surplus);
-    if (submitted)
+    if (wnn_submit_silently(context, &request->request, error))
         return made;
     forget(graph, made);
     wnn_graph_unref(made);
@@ -324,11 +352,12 @@ static WNNGraph add(WNNGraph graph, const uint32_t *sizes, struct error *error)
 
 WNNGraph wnn_late_specialize(WNNGraph graph, const struct shape *shapes, struct error *error)
 {
+    WNNContext context = graph->context;
     const struct graph *recorded = &graph->late->recorded;
     uint32_t few[32], *sizes = few;
     size_t count = recorded->sizes.count;
     if (count > sizeof few / sizeof few[0] &&
-        !(sizes = wnn_allocate(&graph->context->allocator, count * sizeof sizes[0]))) {
+        !(sizes = wnn_spare_take(&context->spare, &context->allocator, count * sizeof sizes[0]))) {
         wnn_fail_memory(error);
         return NULL;
     }
@@ -336,7 +365,7 @@ WNNGraph wnn_late_specialize(WNNGraph graph, const struct shape *shapes, struct 
     if (wnn_bind_sizes(recorded, shapes, sizes, error) && !(found = find_graph(graph, sizes)))
         found = add(graph, sizes, error);
     if (sizes != few)
-        wnn_release(&graph->context->allocator, sizes);
+        wnn_spare_give(&context->spare, &context->allocator, sizes);
     return found;
 }
 
@@ -351,6 +380,12 @@ WNNGraph wnn_late_last(WNNGraph graph)
         wnn_graph_ref(last);
     pthread_mutex_unlock(&queue->lock);
     return last;
+}
+
+void wnn_late_give_up(WNNGraph specialization)
+{
+    if (atomic_load(&specialization->form) == FORM_WAITS)
+        wnn_queue_tell_builder(specialization->context);
 }
 
 void wnn_late_for_each(WNNGraph graph, void (*visit)(WNNGraph specialization, void *argument), void *argument)

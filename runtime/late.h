@@ -15,8 +15,11 @@ bool wnn_late_create(WNNGraph graph, struct graph *recorded, const struct compil
                      struct error *error);
 
 // The specialization for inputs of these shapes, by slot, with a reference; NULL: `error` says why there is
-// none. It may still have to be compiled, on the builder's thread. Any thread.
+// none. It may still have to be compiled: by the builder, or by who waits for it. Any thread.
 WNNGraph wnn_late_specialize(WNNGraph graph, const struct shape *shapes, struct error *error);
+
+// Nobody will wait for a specialization that was to be waited for. Any thread.
+void wnn_late_give_up(WNNGraph specialization);
 
 // What the specializations share, while none is being compiled.
 struct derived_size wnn_late_derived(WNNGraph graph);

@@ -151,11 +151,18 @@ bool wnn_queue_may_begin(const struct queue *queue)
             request->kind->can_overlap && request->kind->can_overlap(request, &queue->in_flight));
 }
 
+// Whether the first of the timeline is an executable that is to be released, and the worker comes for it by
+// itself: to be woken it would hold up what runs next.
+static bool may_wait(const struct queue *queue)
+{
+    return queue->expects_waiters && !queue->waiting.first->kind->drop;
+}
+
 void wnn_queue_go_on(struct queue *queue)
 {
     if (queue->in_flight.first && !queue->retiring && !wnn_request_runs_anywhere(queue->in_flight.first))
         pthread_cond_signal(&queue->flights);
-    if (queue->waiting.first || queue->ending)
+    if ((queue->waiting.first && !may_wait(queue)) || queue->ending)
         pthread_cond_signal(&queue->work);
     // Others that wait could take over too.
     pthread_cond_broadcast(&queue->changed);
@@ -164,7 +171,8 @@ void wnn_queue_go_on(struct queue *queue)
 void wnn_queue_dispose(struct queue *queue, struct request *request)
 {
     wnn_requests_append(&queue->waiting, request);
-    pthread_cond_signal(&queue->work);
+    if (!may_wait(queue))
+        pthread_cond_signal(&queue->work);
 }
 
 bool wnn_queue_may_wait(struct queue *queue)

@@ -37,6 +37,7 @@ struct request_kind {
     // A thread that waits for this request, or for one behind it, may run it.
     bool anywhere;
     bool builds;        // it is a build
+    bool awaited;       // a build that the run of a request to come makes, if nobody else has
     bool interruptible; // its run and its retirement ask for request->interrupt
     // (optional) Under the lock, quickly: whether it may run while these are in flight. NULL: not.
     bool (*can_overlap)(struct request *request, const struct request_list *in_flight);

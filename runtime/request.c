@@ -18,12 +18,12 @@ void *wnn_request_create(WNNContext context, const struct request_kind *kind, si
                          struct error *error)
 {
     struct request *request = size <= QUEUE_PLACE_SIZE ? take_place(&context->queue) : NULL;
-    if (request)
-        memset(request, 0, size);
-    else if (!(request = wnn_allocate_zero(&context->allocator, size)))
+    if (!request && !(request = wnn_spare_take(&context->spare, &context->allocator, size))) {
         wnn_fail_memory(error);
-    if (request)
-        request->kind = kind;
+        return NULL;
+    }
+    memset(request, 0, size);
+    request->kind = kind;
     return request;
 }
 
@@ -34,7 +34,7 @@ void wnn_request_free(WNNContext context, void *request)
     if (place < sizeof queue->places)
         atomic_fetch_and(&queue->places_taken, ~(1u << place / sizeof queue->places[0]));
     else
-        wnn_release(&context->allocator, request);
+        wnn_spare_give(&context->spare, &context->allocator, request);
 }
 
 static void free_request(WNNContext context, struct request *request)

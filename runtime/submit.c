@@ -38,6 +38,12 @@ static bool fail_lost(struct queue *queue, struct error *error)
     return wnn_fail(error, WNNStatus_InvalidStateError, "the context is lost: %s", queue->lost_message);
 }
 
+// Under the lock: whether what comes has to wait for others of the timeline.
+static bool is_busy(const struct queue *queue)
+{
+    return queue->running || queue->waiting.first || queue->in_flight.first;
+}
+
 // Under the lock: puts it on the timeline, or a build in the line of builds, unless the context is lost.
 // *tell: who is to be told then, or NULL.
 static bool push(struct queue *queue, struct request *request, pthread_cond_t **tell, struct error *error)
@@ -51,11 +57,11 @@ static bool push(struct queue *queue, struct request *request, pthread_cond_t **
     request->state = REQUEST_QUEUED;
     if (request->kind->builds) {
         wnn_requests_append(&queue->builds, request);
-        *tell = &queue->build_work;
+        if (!request->kind->awaited || is_busy(queue))
+            *tell = &queue->build_work;
         return true;
     }
-    if (!queue->expects_waiters || queue->running || queue->waiting.first || queue->in_flight.first ||
-        !wnn_request_runs_anywhere(request))
+    if (!queue->expects_waiters || is_busy(queue) || !wnn_request_runs_anywhere(request))
         *tell = &queue->work;
     wnn_requests_append(&queue->waiting, request);
     return true;
@@ -66,8 +72,9 @@ static WNNFuture refuse(WNNContext context, struct request *request, const struc
                         const struct error *error)
 {
     struct queue *queue = &context->queue;
+    struct error none = {0};
     if (!request)
-        request = wnn_allocate_zero(&context->allocator, sizeof *request);
+        request = wnn_request_create(context, NULL, sizeof *request, &none);
     pthread_mutex_lock(&queue->lock);
     wnn_queue_grow(queue, &context->allocator);
     if (!request && !queue->emergency_used) {
@@ -158,11 +165,20 @@ bool wnn_submit_silently(WNNContext context, struct request *request, struct err
     return false;
 }
 
+void wnn_queue_tell_builder(WNNContext context)
+{
+    struct queue *queue = &context->queue;
+    pthread_mutex_lock(&queue->lock);
+    if (queue->builds.first)
+        pthread_cond_signal(&queue->build_work);
+    pthread_mutex_unlock(&queue->lock);
+}
+
 bool wnn_queue_take(WNNContext context)
 {
     struct queue *queue = &context->queue;
     pthread_mutex_lock(&queue->lock);
-    bool rests = !queue->lost && !queue->running && !queue->waiting.first && !queue->in_flight.first;
+    bool rests = !queue->lost && !is_busy(queue);
     queue->running |= rests;
     pthread_mutex_unlock(&queue->lock);
     return rests;

@@ -21,6 +21,9 @@ WNNFuture wnn_refuse_without_context(const struct callback *callback);
 // the request is gone.
 bool wnn_submit_silently(WNNContext context, struct request *request, struct error *error);
 
+// The request that was to make an awaited build does not come.
+void wnn_queue_tell_builder(WNNContext context);
+
 // Takes the timeline for the thread that calls, so that what it does next is in order; nothing of it runs
 // until the thread gives it back. False: something is on it, or the context is lost.
 bool wnn_queue_take(WNNContext context);

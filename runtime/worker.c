@@ -216,33 +216,45 @@ static void run_first_and_tell(WNNContext context)
         pthread_cond_signal(&queue->flights);
 }
 
+// Under the lock, which it leaves to build: nobody else does.
+static void build(WNNContext context, struct request *request)
+{
+    struct queue *queue = &context->queue;
+    wnn_requests_detach(request);
+    request->state = REQUEST_RUNNING;
+    queue->building = request;
+    queue->builder_busy = true;
+    pthread_mutex_unlock(&queue->lock);
+    struct error error = {0};
+    wnn_floating_point_default();
+    wnn_trace_begin(context, "run", request);
+    bool good = request->kind->run(context, request, &error);
+    wnn_trace_end(context, "run");
+    explain_interrupt(queue, request, &error);
+    wnn_request_set_result(context, request, &error);
+    end(context, request, good);
+    pthread_mutex_lock(&queue->lock);
+    queue->builder_busy = false;
+    pthread_cond_broadcast(&queue->changed);
+}
+
+void wnn_queue_build_here(WNNContext context, struct request *request)
+{
+    struct queue *queue = &context->queue;
+    build(context, request);
+    if (queue->builds.first || queue->ending)
+        pthread_cond_signal(&queue->build_work);
+}
+
 void wnn_queue_build(WNNContext context)
 {
     struct queue *queue = &context->queue;
     pthread_mutex_lock(&queue->lock);
-    for (;;) {
-        struct request *request = wnn_requests_take(&queue->builds);
-        if (request) {
-            request->state = REQUEST_RUNNING;
-            queue->building = request;
-            queue->builder_busy = true;
-            pthread_mutex_unlock(&queue->lock);
-            struct error error = {0};
-            wnn_floating_point_default();
-            wnn_trace_begin(context, "run", request);
-            bool good = request->kind->run(context, request, &error);
-            wnn_trace_end(context, "run");
-            explain_interrupt(queue, request, &error);
-            wnn_request_set_result(context, request, &error);
-            end(context, request, good);
-            pthread_mutex_lock(&queue->lock);
-            queue->builder_busy = false;
-            pthread_cond_broadcast(&queue->changed);
-        } else if (queue->ending) {
-            break;
-        } else {
+    while (!queue->ending || queue->builder_busy || queue->builds.first) {
+        if (queue->builds.first && !queue->builder_busy)
+            build(context, queue->builds.first);
+        else
             pthread_cond_wait(&queue->build_work, &queue->lock);
-        }
     }
     pthread_mutex_unlock(&queue->lock);
 }

@@ -22,4 +22,7 @@ void wnn_queue_stop(WNNContext context);
 void wnn_queue_run_first(WNNContext context);
 void wnn_queue_retire_first(WNNContext context);
 
+// Likewise: makes a build that waits in line, out of turn, while nobody builds (queue.builder_busy).
+void wnn_queue_build_here(WNNContext context, struct request *request);
+
 #endif

@@ -6,6 +6,8 @@
 
 #include "conformance/unit/runtime_fixture.h"
 
+#include "runtime/queue.h"
+
 // ---------------------------------------------------------------------------------------------------------------
 // The allocator
 // ---------------------------------------------------------------------------------------------------------------
@@ -346,6 +348,74 @@ static void test_late(WNNContext context, uint64_t before)
         }
 }
 
+enum {
+    INPUTS = 60
+};
+
+// The sums of many inputs, each of a size of its own.
+static WNNGraph build_sums(WNNContext context, char names[INPUTS][8])
+{
+    WNNGraphBuilder builder = NULL;
+    WNNNamedOperand outputs[INPUTS];
+    REQUIRE_EQUAL_INT(wnnContextCreateGraphBuilder(context, &builder), WNNStatus_Success);
+    for (int i = 0; i < INPUTS; i++) {
+        snprintf(names[i], sizeof names[i], "n%d", i);
+        WNNDimension dimension = WNN_DIMENSION_INIT;
+        dimension.name = view(names[i]);
+        WNNNamedDimensions named = {{NULL, WNNSType_NamedDimensions}, 1, &dimension};
+        WNNOperandDescriptor type = {&named.chain, WNNDataType_Float32, {(const uint32_t[]){0}, 1}};
+        WNNOperand x = wnnGraphBuilderInput(builder, view(names[i]), &type);
+        outputs[i] = (WNNNamedOperand){view(names[i]), wnnGraphBuilderReduceSum(builder, x, NULL)};
+    }
+    WNNGraph graph = NULL;
+    char message[256] = "";
+    REQUIRE_EQUAL_INT(wnnGraphBuilderBuildSync(builder, INPUTS, outputs, &graph, sizeof message, message),
+                      WNNStatus_Success);
+    wnnGraphBuilderRelease(builder);
+    return graph;
+}
+
+// Computes them; the sizes depend on `turn`.
+static void compute_sums(WNNContext context, WNNGraph graph, char names[INPUTS][8], uint32_t turn)
+{
+    static float data[2 * INPUTS], sums[INPUTS];
+    uint32_t sizes[INPUTS];
+    WNNNamedBuffer in[INPUTS], out[INPUTS];
+    WNNNamedShape given[INPUTS];
+    for (uint32_t i = 0; i < INPUTS; i++) {
+        sizes[i] = 1 + (i + turn) % 3;
+        data[2 * i] = (float)(2 * i);
+        data[2 * i + 1] = (float)(2 * i + 1);
+        given[i] = (WNNNamedShape){view(names[i]), {&sizes[i], 1}};
+        in[i] = (WNNNamedBuffer){view(names[i]), data + i, sizes[i] * sizeof(float), WNNDataType_Float32};
+        out[i] = (WNNNamedBuffer){view(names[i]), sums + i, sizeof(float), WNNDataType_Float32};
+    }
+    WNNInputShapes shapes = {{NULL, WNNSType_InputShapes}, INPUTS, given};
+    WNNComputeDescriptor descriptor = {&shapes.chain, WNN_STRING_VIEW_INIT, graph, INPUTS, INPUTS, in, out};
+    struct answer computed = {0};
+    wait_for(context, wnnContextCompute(context, &descriptor, tell(&computed, WNNCallbackMode_WaitAnyOnly)));
+    REQUIRE_EQUAL_INT(computed.status, WNNStatus_Success);
+    for (int i = 0; i < INPUTS; i++) {
+        float count = (float)sizes[i];
+        REQUIRE(sums[i] == count * (float)i + count * (count - 1) / 2);
+    }
+}
+
+// At sizes that a graph has had, nothing is allocated, however many there are.
+static void test_many_inputs(WNNContext context, uint64_t before)
+{
+    static char names[INPUTS][8];
+    WNNGraph graph = build_sums(context, names);
+    for (uint32_t turn = 0; turn < 6; turn++) {
+        fail_at(turn < 2 ? 0 : 1, true);
+        compute_sums(context, graph, names, turn % 2);
+        REQUIRE(!atomic_load(&failed));
+        fail_at(0, false);
+    }
+    wnnGraphRelease(graph);
+    require_idle(context, before);
+}
+
 // Contexts, tensors, reads and writes.
 static bool attempt_tensors(void)
 {
@@ -397,18 +467,22 @@ static void test_tensors(void)
         }
 }
 
-// Without any memory every request is still answered once, the second one inside of its call.
+// Without any memory every request is still answered once: first later, as long as there are places for that,
+// then inside of its call.
 static void test_no_memory_at_all(WNNContext context)
 {
-    struct answer answers[3] = {0};
+    enum {
+        LATER = QUEUE_PLACES + 1, // and the one for emergencies
+        CALLS = LATER + 2
+    };
+    struct answer answers[CALLS] = {0};
     fail_at(1, true);
-    WNNFuture futures[3];
-    for (int i = 0; i < 3; i++)
+    WNNFuture futures[CALLS];
+    for (int i = 0; i < CALLS; i++)
         futures[i] = wnnContextCompute(context, NULL, tell(&answers[i], WNNCallbackMode_WaitAnyOnly));
-    REQUIRE_EQUAL_INT(answers[0].calls, 0);
-    REQUIRE_EQUAL_INT(answers[1].calls, 1);
-    REQUIRE_EQUAL_INT(answers[2].calls, 1);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < CALLS; i++)
+        REQUIRE_EQUAL_INT(answers[i].calls, i < LATER ? 0 : 1);
+    for (int i = 0; i < CALLS; i++) {
         REQUIRE(futures[i].id != 0);
         wait_for(context, futures[i]);
         REQUIRE_EQUAL_INT(answers[i].calls, 1);
@@ -431,6 +505,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < GRAPHS; i++)
         CASE_AS(case_name("graph %d", i), test_graph(context, i, idle));
     CASE(test_late(context, idle));
+    CASE(test_many_inputs(context, idle));
     CASE(test_no_memory_at_all(context));
     wnnContextRelease(context);
     REQUIRE(!cases_complete() || (blocks == 0 && bytes == 0));

@@ -829,6 +829,61 @@ static void test_threads(void)
     end();
 }
 
+// Begins to compute the product of as many rows; into `bytes` bytes.
+static WNNFuture begin_product(WNNGraph graph, uint32_t rows, float *result, size_t bytes)
+{
+    WNNNamedShape shape = {view("a"), SHAPE(rows, 4)};
+    WNNInputShapes shapes = WNN_INPUT_SHAPES_INIT;
+    shapes.shapeCount = 1;
+    shapes.shapes = &shape;
+    WNNNamedBuffer in = {view("a"), (void *)(uintptr_t)numbers(), rows * 4 * sizeof(float),
+                         WNNDataType_Float32};
+    WNNNamedBuffer out = {view("y"), result, bytes, WNNDataType_Float32};
+    WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
+    descriptor.nextInChain = &shapes.chain;
+    descriptor.graph = graph;
+    descriptor.inputCount = descriptor.outputCount = 1;
+    descriptor.inputs = &in;
+    descriptor.outputs = &out;
+    return wnnContextCompute(context, &descriptor,
+                             (WNNRequestCallbackInfo){.mode = WNNCallbackMode_WaitAnyOnly});
+}
+
+// Whether the specialization that was used last comes to be compiled.
+static bool is_compiled(WNNGraph graph)
+{
+    for (unsigned i = 0; i < 5000; i++) {
+        WNNGraph last = wnn_late_last(graph);
+        if (last) {
+            wnn_graph_unref(last);
+            return true;
+        }
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+    }
+    return false;
+}
+
+// Whoever is to wait for a specialization compiles it: it is compiled also if that one does not come.
+static void test_nobody_waits(void)
+{
+    float result[MAX_FLOATS];
+    begin(50);
+    WNNGraph graph = build(product());
+    check_product(graph, 1);
+    wait_for(context, begin_product(graph, 2, result, 4)); // too small
+    REQUIRE_EQUAL_INT(count_specializations(graph), 2);
+    REQUIRE(is_compiled(graph));
+    for (uint32_t rows = 3; rows < 40; rows++) {
+        WNNFuture future = begin_product(graph, rows, result, 2 * rows * 3 * sizeof(float));
+        wnnContextCancel(context, future); // unless it runs already
+        wait_for(context, future);
+        REQUIRE_EQUAL_INT(count_specializations(graph), rows);
+        REQUIRE(is_compiled(graph));
+    }
+    wnnGraphRelease(graph);
+    end();
+}
+
 int main(int argc, char **argv)
 {
     cases_begin(argc, argv);
@@ -854,5 +909,6 @@ int main(int argc, char **argv)
     CASE(test_replaced());
     CASE(test_size_of_input());
     CASE(test_threads());
+    CASE(test_nobody_waits());
     return cases_end();
 }
