@@ -288,11 +288,12 @@ static WNNGraph find_graph(WNNGraph graph, const uint32_t *sizes)
 {
     struct queue *queue = &graph->context->queue;
     pthread_mutex_lock(&queue->lock);
-    const struct specialization *found = find(graph->late, sizes);
+    const struct specialization *item = find(graph->late, sizes);
+    WNNGraph found = item ? item->graph : NULL;
     if (found)
-        wnn_graph_ref(found->graph);
+        wnn_graph_ref(found);
     pthread_mutex_unlock(&queue->lock);
-    return found ? found->graph : NULL;
+    return found; // the item may be gone
 }
 
 static struct specialize_request *prepare(WNNGraph graph, const uint32_t *sizes, struct error *error)

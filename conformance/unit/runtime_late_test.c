@@ -772,15 +772,19 @@ static void *compute_some(void *graph)
 {
     const float *data = numbers();
     float result[MAX_FLOATS];
-    for (uint32_t i = 0; i < 40; i++) {
+    for (uint32_t i = 0; i < 300; i++) {
         uint32_t rows = 1 + i * 7 % 9;
         WNNNamedShape shape = {view("a"), SHAPE(rows, 4)};
         WNNInputShapes shapes = {{NULL, WNNSType_InputShapes}, 1, &shape};
         WNNNamedBuffer from = {view("a"), (void *)(uintptr_t)data, rows * 16, WNNDataType_Float32},
                        to = {view("y"), result, rows * 24, WNNDataType_Float32};
         WNNComputeDescriptor descriptor = {&shapes.chain, WNN_STRING_VIEW_INIT, graph, 1, 1, &from, &to};
-        if (wnnContextComputeSync(context, &descriptor, 0, NULL) != WNNStatus_Success)
+        char failure[256];
+        WNNStatus status = wnnContextComputeSync(context, &descriptor, sizeof failure, failure);
+        if (status != WNNStatus_Success) {
+            fprintf(stderr, "%u rows: %s\n", (unsigned)rows, failure);
             return graph;
+        }
     }
     return NULL;
 }
