@@ -25,8 +25,13 @@ struct subject {
     bool transposed, last, half, bias, relu;
     uint32_t batch, height, width, groups, inputs, outputs; // inputs and outputs: channels of a group
     uint32_t size[2], strides[2], dilations[2], padding[4];
-    uint32_t out[2]; // output sizes of convTranspose2d; 0: none are given
+    // Of convTranspose2d: output sizes, 0: none are given; and a number of filter_layouts.
+    uint32_t out[2], layout;
 };
+
+static const WNNConvTranspose2dFilterOperandLayout filter_layouts[] = {
+    WNNConvTranspose2dFilterOperandLayout_IOHW, WNNConvTranspose2dFilterOperandLayout_OHWI,
+    WNNConvTranspose2dFilterOperandLayout_HWOI};
 
 // What graphs are made of.
 enum form {
@@ -73,13 +78,14 @@ static void make_arrays(const struct subject *s, struct array arrays[3])
 {
     uint32_t in = s->inputs * s->groups, out = s->outputs * s->groups;
     uint32_t image[2][4] = {{s->batch, in, s->height, s->width}, {s->batch, s->height, s->width, in}};
-    // IOHW, OHWI of convTranspose2d; OIHW, OHWI of conv2d.
-    uint32_t transposed[2][4] = {{in, s->outputs, s->size[0], s->size[1]},
-                                 {s->outputs, s->size[0], s->size[1], in}};
+    uint32_t transposed[][4] = {{in, s->outputs, s->size[0], s->size[1]},
+                                {s->outputs, s->size[0], s->size[1], in},
+                                {s->size[0], s->size[1], s->outputs, in}};
+    // OIHW, OHWI.
     uint32_t plain[2][4] = {{out, s->inputs, s->size[0], s->size[1]},
                             {out, s->size[0], s->size[1], s->inputs}};
     arrays[0] = make_array(s->half, 4, image[s->last]);
-    arrays[1] = make_array(s->half, 4, s->transposed ? transposed[s->last] : plain[s->last]);
+    arrays[1] = make_array(s->half, 4, s->transposed ? transposed[s->layout] : plain[s->last]);
     arrays[2] = make_array(s->half, 1, &out);
 }
 
@@ -96,8 +102,7 @@ static WNNOperand convolve(const struct subject *s, WNNGraphBuilder to, WNNOpera
             options.outputSizes = (WNNUint32List){s->out, 2};
         options.groups = s->groups;
         options.inputLayout = layout;
-        options.filterLayout =
-            s->last ? WNNConvTranspose2dFilterOperandLayout_OHWI : WNNConvTranspose2dFilterOperandLayout_IOHW;
+        options.filterLayout = filter_layouts[s->layout];
         options.bias = s->bias ? bias : NULL;
         return wnnGraphBuilderConvTranspose2d(to, x, filter, &options);
     }
@@ -245,6 +250,7 @@ static void test_random(int count)
     static const uint32_t sizes[] = {1, 1, 2, 3, 4, 7, 8, 9, 33}, strides[] = {1, 1, 2, 3, 4, 7, 12};
     for (int done = 0; done < count;) {
         struct subject s = {.transposed = draw(2), .last = draw(2), .half = draw(4) == 0};
+        s.layout = draw(3);
         s.bias = draw(2);
         s.relu = draw(2);
         s.batch = 1 + draw(2);
@@ -278,6 +284,35 @@ static void test_random(int count)
             continue;
         check(&s);
         done++;
+    }
+}
+
+// Filters that cover rows of the output without gaps and overlaps, or just do not.
+static void test_covering(int count)
+{
+    static const uint32_t inputs[] = {1, 3, 8, 15, 24, 64, 513}, outputs[] = {1, 2, 3, 8, 15, 16, 24, 33, 65};
+    for (int i = 0; i < count; i++) {
+        struct subject s = {.transposed = true, .last = draw(4) > 0, .half = draw(4) == 0, .layout = draw(3)};
+        s.bias = draw(2);
+        s.relu = draw(2);
+        s.batch = 1 + draw(2);
+        s.groups = draw(4) ? 1 : 2;
+        s.inputs = PICK(inputs);
+        s.outputs = PICK(outputs);
+        s.height = 1 + draw(4);
+        s.width = 1 + draw(22);
+        for (int d = 0; d < 2; d++) {
+            s.strides[d] = 1 + draw(4);
+            s.size[d] = draw(5) ? s.strides[d] : 1 + draw(4);
+            s.dilations[d] = draw(8) ? 1 : 2;
+            uint32_t whole =
+                ((d ? s.width : s.height) - 1) * s.strides[d] + 1 + (s.size[d] - 1) * s.dilations[d];
+            s.padding[2 * d] = draw(6) || whole < 3 ? 0 : 1;
+            s.padding[2 * d + 1] = draw(6) || whole < 3 ? 0 : 1;
+            uint32_t least = whole - s.padding[2 * d] - s.padding[2 * d + 1];
+            s.out[d] = least + (draw(6) ? 0 : draw(s.strides[d]));
+        }
+        check(&s);
     }
 }
 
@@ -338,6 +373,7 @@ int main(int argc, char **argv)
     CASE(test_found());
     CASE(test_without_taps());
     CASE(test_many_phases());
+    CASE(test_covering(count ? atoi(count) : 400));
     CASE(test_random(count ? atoi(count) : 250));
     wnnContextRelease(reference);
     wnnContextRelease(contexts[0]);

@@ -119,6 +119,7 @@ static struct conv describe_conv(const struct convolution *c)
         .groups = c->groups,
         .inputs = c->inputs,
         .outputs = c->outputs,
+        .joined = 1,
         .channels_last = c->from.nhwc,
         .in_image = c->from.n,
         .in_y = c->from.y,
@@ -265,7 +266,7 @@ struct layer {
     size_t rows_of_phases, phases; // phases: in a row of them
     struct conv_reach reach[2];    // of convTranspose2d
     const uint32_t *padding, *strides, *dilations;
-    bool transposed;
+    bool transposed, joined; // joined: a row of phases is one
 };
 
 #define MANY_PHASES 16
@@ -290,6 +291,17 @@ static bool phases_are_tiny(const struct layer *layer)
     for (size_t i = 0; i < sizeof factors / sizeof factors[0] && work < PHASE_WORK; i++)
         work = factors[i] < PHASE_WORK ? work * factors[i] : PHASE_WORK;
     return work < PHASE_WORK && layer->rows_of_phases * layer->phases >= MANY_PHASES;
+}
+
+// Whether the filter covers the output in rows without gaps and overlaps, as where images are made larger:
+// each input pixel makes as many output pixels as the filter is wide, which lie side by side.
+static bool can_join(const struct layer *layer)
+{
+    const struct conv *conv = &layer->conv;
+    return layer->transposed && conv->method == CONV_PRODUCT && conv->groups == 1 &&
+           layer->phases == layer->width && layer->strides[1] == layer->width && layer->dilations[1] == 1 &&
+           layer->padding[2] == 0 && conv->out_x == conv->outputs &&
+           conv->x.count == (size_t)conv->x.in * layer->width;
 }
 
 // The one place where it is chosen how a node is computed.
@@ -326,6 +338,9 @@ static void choose(const struct node *node, void *choice)
         layer.phases = wnn_min(layer.width, layer.reach[1].period);
     }
     layer.conv.method = choose_method(&layer);
+    layer.joined = can_join(&layer);
+    if (layer.joined)
+        layer.phases = 1;
     *(struct layer *)choice = layer;
 }
 
@@ -345,6 +360,12 @@ static struct conv phase_of(const struct layer *layer, size_t index)
             transpose_axis(&layer->conv.y, &layer->reach[0], strides[0], dilations[0], index / layer->phases);
         conv.x =
             transpose_axis(&layer->conv.x, &layer->reach[1], strides[1], dilations[1], index % layer->phases);
+        if (layer->joined) {
+            conv.joined = layer->width;
+            conv.outputs *= conv.joined;
+            conv.out_x *= conv.joined;
+            conv.x.out_step = 1;
+        }
         return conv;
     }
     conv.y = conv_axis(&layer->conv.y, layer->height, padding[0], strides[0], dilations[0]);
@@ -585,7 +606,7 @@ static uint64_t packed_variant(const struct node *node)
         rows += i % layer.phases == 0 && phase.y.count > 0;
         columns += i < layer.phases && phase.x.count > 0;
     }
-    return (uint64_t)layer.conv.method << 56 ^ rows << 28 ^ columns;
+    return (uint64_t)layer.conv.method << 56 ^ (uint64_t)layer.joined << 48 ^ rows << 24 ^ columns;
 }
 
 static const char *method(const struct node *node)

@@ -53,6 +53,9 @@ struct conv {
     const uint16_t *input_halves, *addend_halves;
     uint16_t *output_halves;
     size_t batch, groups, inputs, outputs; // inputs and outputs: channels of a group
+    // The outputs are those of so many output pixels side by side, of which each has one tap of its own, and
+    // the same input pixel; 1 but for products of one group with channels_last.
+    size_t joined;
     bool channels_last;
     enum conv_method method;
     size_t in_image, in_y, in_x, in_channel; // strides

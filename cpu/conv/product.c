@@ -27,10 +27,10 @@ struct conv_product {
     float *output;
     const uint16_t *addend_halves; // as in struct conv
     uint16_t *output_halves;
-    size_t m, n, terms;
+    size_t m, n, terms, biases;
     size_t unit;  // terms that lie side by side in the input, before those of the next tap or row of taps
     bool joined;  // rows of taps
-    bool scatter; // the pixels of the output do not lie side by side
+    bool scatter; // the rows of the output, or their pixels, do not lie side by side
     size_t tiles, panels;
     size_t inside_end; // the pixels of a row before this one have all taps of a row inside, or are first
     size_t tile_parts, panel_parts, block; // tiles of a block
@@ -59,16 +59,34 @@ struct packing {
     const struct interrupt *interrupt;
 };
 
-static void pack_halves(const uint16_t *from, size_t lane_stride, size_t k_stride, unsigned lanes,
-                        size_t length, float *panel, unsigned width)
+// Where an output's filter lies.
+static size_t filter_of(const struct conv *conv, size_t output)
 {
-    uint16_t row[WNN_CONV_MAX_PANEL];
-    for (size_t k = 0; k < length; k++, panel += width) {
-        for (unsigned lane = 0; lane < lanes; lane++)
-            row[lane] = from[lane * lane_stride + k * k_stride];
-        wnn_half_to_float_array(row, panel, lanes);
-        for (unsigned lane = lanes; lane < width; lane++)
-            panel[lane] = 0;
+    size_t outputs = conv->outputs / conv->joined;
+    return output % outputs * conv->filter_out + output / outputs * conv->filter_x;
+}
+
+// The `count` outputs from `output` on, of the tap at `at`: a row of `width` for each input.
+static void pack_tap(const struct conv *conv, size_t at, size_t output, unsigned count, float *to,
+                     unsigned width)
+{
+    size_t from[WNN_CONV_MAX_PANEL];
+    uint16_t halves[WNN_CONV_MAX_PANEL];
+    if (conv->filter_halves == NULL && conv->joined == 1) {
+        wnn_gemm_pack(conv->filter + at + output * conv->filter_out, conv->filter_out, conv->filter_in, count,
+                      conv->inputs, to, width);
+        return;
+    }
+    for (unsigned lane = 0; lane < count; lane++)
+        from[lane] = at + filter_of(conv, output + lane);
+    for (size_t i = 0; i < conv->inputs; i++, to += width) {
+        for (unsigned lane = 0; conv->filter_halves != NULL && lane < count; lane++)
+            halves[lane] = conv->filter_halves[from[lane] + i * conv->filter_in];
+        if (conv->filter_halves != NULL)
+            wnn_half_to_float_array(halves, to, count);
+        for (unsigned lane = 0; conv->filter_halves == NULL && lane < count; lane++)
+            to[lane] = conv->filter[from[lane] + i * conv->filter_in];
+        memset(to + count, 0, (width - count) * sizeof *to);
     }
 }
 
@@ -87,15 +105,10 @@ static void pack_panels(void *argument, size_t begin, size_t end)
             if (wnn_interrupted(packing->interrupt))
                 return;
             size_t ky = tap / conv->x.taps, kx = tap % conv->x.taps;
-            size_t from = packing->group * conv->filter_group + panel * width * conv->filter_out +
-                          (conv->y.tap + ky * conv->y.tap_step) * conv->filter_y +
-                          (conv->x.tap + kx * conv->x.tap_step) * conv->filter_x;
-            if (conv->filter_halves != NULL)
-                pack_halves(conv->filter_halves + from, conv->filter_out, conv->filter_in, columns,
-                            conv->inputs, to, padded);
-            else
-                wnn_gemm_pack(conv->filter + from, conv->filter_out, conv->filter_in, columns, conv->inputs,
-                              to, padded);
+            size_t at = packing->group * conv->filter_group +
+                        (conv->y.tap + ky * conv->y.tap_step) * conv->filter_y +
+                        (conv->x.tap + kx * conv->x.tap_step) * conv->filter_x;
+            pack_tap(conv, at, panel * width, columns, to, padded);
         }
     }
 }
@@ -345,7 +358,8 @@ static size_t run_tiles(const struct step *step, size_t row, size_t most, uintpt
     size_t x = row % conv->x.count;
     if (pixels.inside && x + kernels->rows <= product->inside_end)
         tile.count = wnn_min(most, (product->inside_end - x) / kernels->rows);
-    if (rows == height && !product->scatter) {
+    bool side_by_side = !product->scatter || (conv->x.out_step == 1 && x + rows <= conv->x.count);
+    if (rows == height && side_by_side) {
         tile.out = output_pixel(product, row) + step->column;
         tile.out_stride = tile.addend_stride = conv->out_x;
         tile.addend = tile.out;
@@ -402,7 +416,7 @@ static void run_panel(const struct conv_product *product, const struct range *ra
     step.vectors = (step.columns + kernels->lanes - 1) / kernels->lanes;
     if (product->bias != NULL) {
         for (size_t j = 0; j < step.vectors * kernels->lanes; j++)
-            bias[j] = j < step.columns ? product->bias[column + j] : 0;
+            bias[j] = j < step.columns ? product->bias[(column + j) % product->biases] : 0;
         step.bias = bias;
     }
     size_t row_floats = step.vectors * kernels->lanes;
@@ -497,6 +511,7 @@ void wnn_conv_product(const struct conv *conv, size_t group, const struct parall
         .output_halves = conv->output_halves == NULL ? NULL : conv->output_halves + group * conv->outputs,
         .m = conv->batch * conv->y.count * conv->x.count,
         .n = conv->outputs,
+        .biases = conv->outputs / conv->joined,
         .terms = wnn_conv_terms(conv),
         .scatter = conv->y.out_step > 1 || conv->x.out_step > 1,
         .threads = parallel->threads,

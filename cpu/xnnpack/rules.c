@@ -198,6 +198,7 @@ static bool matrices_are_slow(void)
 //     channels last, 3x3, 56x56x64x64 to 7x7x512x512     1.8-2.7, 2.0-3.3        1.3-1.9, 1.4-1.9
 //     channels last, depthwise                           0.8-1.5, 1.4-2.1        0.8-1.4, 1.3-2.3
 //     channels last, transposed, 4x4, stride 2           1.0-1.1, 1.3-1.6        2.9-3.4, 2.9-3.3
+//     channels last, transposed, 2x2, stride 2 (EPYC)    1.4-4.2, 2.3-10          not measured
 //     channels first, 1x1                                0.7-1.2, 0.7-1.3        0.6-1.1, 0.9-1.2
 //     channels first, 3x3, 56x56x64x64                   0.9, 0.9                0.7, 0.7
 //     channels first, 3x3, 14x14x256x256, 7x7x512x512    1.2-1.5, 1.0-1.2        0.8-0.9, 0.6-0.7
@@ -219,6 +220,14 @@ static bool own_product_is_faster(const struct xnnpack_op *op)
         return (op->groups > 1 && op->group_out < 8) ||
                (many && !IS_NEWER && (taps == 1 || weights >= 1u << 19));
     return many && (!op->channels_first || IS_NEWER || matrices_are_slow());
+}
+
+// Whether a transposed convolution makes rows without gaps and overlaps, which the backend's kernel computes
+// at once (cpu/conv/conv.c).
+static bool covers_rows(const struct xnnpack_op *op)
+{
+    return !op->channels_first && op->groups == 1 && op->kernel[1] == op->stride[1] && op->before[1] == 0 &&
+           op->out.width == op->in.width * op->stride[1];
 }
 
 static bool own_depthwise_is_faster(const struct xnnpack_op *op)
@@ -354,8 +363,9 @@ static bool describe_conv_transpose2d(const struct node *node, struct xnnpack_op
                      round_up((op->out.width + op->stride[1] - 1) / op->stride[1], TILE_ROWS);
     uint64_t flat = round_up(pixels(&op->out), TILE_ROWS);
     op->memory += parts <= taps ? parts * 64 : 0;
-    op->refusal = own_product_is_faster(op) ? slower : beyond;
-    return !own_product_is_faster(op) && weights_fit(op, parts <= taps ? parts : 1) &&
+    bool slow = own_product_is_faster(op) || covers_rows(op);
+    op->refusal = slow ? slower : beyond;
+    return !slow && weights_fit(op, parts <= taps ? parts : 1) &&
            table_fits(op, taps * (tiled > flat ? tiled : flat), sizeof(void *));
 }
 
