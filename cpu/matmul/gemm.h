@@ -62,6 +62,7 @@ struct float_rows {
     const void *data;
     size_t stride; // elements from one to the next
     bool halves;
+    bool once; // nothing has read them lately: they come from memory, and one after the other does so fastest
 };
 
 // What one instruction set does best.

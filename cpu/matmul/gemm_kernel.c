@@ -5,7 +5,8 @@
 #define SOON  8 // terms before they are needed, B is fetched into the first-level cache
 #define AHEAD WNN_GEMM_AHEAD
 
-#define ROWS_AT_ONCE 8 // that are added to one
+#define ROWS_AT_ONCE 8    // that are added to one
+#define AHEAD_BYTES  8192 // of rows that lie side by side
 
 #define LOOPS "cpu/matmul/gemm_kernel.inc"
 #include "cpu/simd/each_isa.inc"

@@ -87,6 +87,8 @@ static void product_polish(const struct gemm *gemm, float *c, size_t rows, size_
 #define THIN_UNIT  32 // columns are divided between threads at multiples of this, which vectors divide
 #define PART_BYTES 65536
 #define THIN_BYTES 4096 // of a row at a time: a page, since those of wide rows are far from one another
+#define THIN_WHOLE                                                                                           \
+    4096 // columns of which the sums stay in the first cache: rows that are whole are read whole
 #define THIN_TERMS 32
 #define DOT_TERMS  (1 << 17) // at a time, and between two looks at the interrupt
 #define ROW_TERMS  1024      // likewise of rows that are added up
@@ -102,7 +104,8 @@ static void add_terms(const struct float_product *product, size_t k, size_t term
                       size_t count)
 {
     size_t from = k * product->b_term + column;
-    struct float_rows rows = {.stride = product->b_term, .halves = product->b_halves != NULL};
+    struct float_rows rows = {
+        .stride = product->b_term, .halves = product->b_halves != NULL, .once = product->m == 1};
     rows.data = rows.halves ? (const void *)(product->b_halves + from) : product->b + from;
     for (size_t i = 0; i < product->m; i++)
         wnn_float_kernels()->add_rows(product->c + i * product->n + column, count, &rows,
@@ -118,6 +121,8 @@ static void add_rows(void *argument, size_t begin, size_t end)
            columns = THIN_BYTES / (product->b_halves ? sizeof(uint16_t) : sizeof(float));
 
     end = end * THIN_UNIT < product->n ? end * THIN_UNIT : product->n;
+    if (begin == 0 && end == product->n && product->b_term == product->n && product->n <= THIN_WHOLE)
+        columns = product->n;
     for (size_t column = begin * THIN_UNIT; column < end; column += columns) {
         size_t count = end - column < columns ? end - column : columns;
         for (size_t i = 0; i < product->m; i++)
