@@ -12,15 +12,21 @@
 // As a product
 // ---------------------------------------------------------------------------------------------------------------
 
+// Whether the filter has one shape for all sizes of a late graph, as constants do.
+static bool is_fixed(const struct node *node)
+{
+    return node->in[1]->constant;
+}
+
 // The product's `gather` is to outlive it. False: tiles would be mostly empty, or channels do not come last.
-static bool product_of(const struct convolution *c, struct product *p, struct gather *gather)
+static bool product_of(const struct convolution *c, bool fixed, struct product *p, struct gather *gather)
 {
     const struct image *from = &c->from, *to = &c->to;
     const struct filter *filter = &c->filter;
     uint32_t inputs = c->inputs, outputs = c->outputs;
     if (!from->nhwc || (c->groups > 1 && (outputs < GPU_MIN_GROUP || inputs < GPU_MIN_GROUP)))
         return false;
-    *p = (struct product){.fixed_b = true,
+    *p = (struct product){.fixed_b = fixed,
                           .rows = to->batches * to->height * to->width,
                           .columns = outputs,
                           .inner = filter->height * filter->width * inputs,
@@ -48,7 +54,8 @@ static bool product_of(const struct convolution *c, struct product *p, struct ga
                  from->width == to->width;
     if (plain)
         return true;
-    *gather = (struct gather){.transposed = c->transposed,
+    *gather = (struct gather){.fixed = fixed,
+                              .transposed = c->transposed,
                               .in_height = from->height,
                               .in_width = from->width,
                               .out_height = to->height,
@@ -70,7 +77,7 @@ static size_t scratch_bytes(const struct node *node)
     struct convolution convolution = wnn_node_convolution(node);
     struct product product;
     struct gather gather;
-    if (!product_of(&convolution, &product, &gather))
+    if (!product_of(&convolution, is_fixed(node), &product, &gather))
         return 0;
     return wnn_scratch_of_product(&product, node->out[0]->type.type);
 }
@@ -79,29 +86,30 @@ static size_t scratch_bytes(const struct node *node)
 // Directly
 // ---------------------------------------------------------------------------------------------------------------
 
-static void define_convolution(struct shader *shader, const struct convolution *c)
+static void define_convolution(struct shader *shader, const struct convolution *c, bool fixed)
 {
     wnn_shader_images(shader, &c->from, &c->to);
     wnn_shader_windows(shader, c->padding, c->strides, c->dilations);
-    wnn_shader_fixed(shader, "OUT_CHANNELS", c->to.channels);
-    wnn_shader_fixed(shader, "F_HEIGHT", c->filter.height);
-    wnn_shader_fixed(shader, "F_WIDTH", c->filter.width);
-    wnn_shader_fixed(shader, "F_O", c->filter.o);
-    wnn_shader_fixed(shader, "F_I", c->filter.i);
-    wnn_shader_fixed(shader, "F_Y", c->filter.y);
-    wnn_shader_fixed(shader, "F_X", c->filter.x);
+    wnn_shader_number_if(shader, "OUT_CHANNELS", c->to.channels, fixed);
+    wnn_shader_number_if(shader, "F_HEIGHT", c->filter.height, fixed);
+    wnn_shader_number_if(shader, "F_WIDTH", c->filter.width, fixed);
+    wnn_shader_number_if(shader, "F_O", c->filter.o, fixed);
+    wnn_shader_number_if(shader, "F_I", c->filter.i, fixed);
+    wnn_shader_number_if(shader, "F_Y", c->filter.y, fixed);
+    wnn_shader_number_if(shader, "F_X", c->filter.x, fixed);
 }
 
 static void lower_elements(struct lowering *lowering, const struct convolution *c, uint64_t work)
 {
     struct shader shader;
+    bool fixed = is_fixed(lowering->node);
     lowering->reason = c->from.nhwc ? "too little work, or groups of too few channels, for tiles"
                                     : "its channels come second";
     wnn_shader_begin(&shader, lowering, "conv", work > SIZE_MAX ? SIZE_MAX : (size_t)work);
     wnn_shader_define(&shader, "TRANSPOSED", "%d", c->transposed);
-    define_convolution(&shader, c);
-    wnn_shader_fixed(&shader, "GROUP_INPUTS", c->inputs);
-    wnn_shader_fixed(&shader, "GROUP_OUTPUTS", c->outputs);
+    define_convolution(&shader, c, fixed);
+    wnn_shader_number_if(&shader, "GROUP_INPUTS", c->inputs, fixed);
+    wnn_shader_number_if(&shader, "GROUP_OUTPUTS", c->outputs, fixed);
     wnn_shader_input(&shader, "a", &lowering->in[0], FORM_VALUE);
     wnn_shader_input(&shader, "b", &lowering->in[1], FORM_VALUE);
     if (lowering->in[2].region.buffer) {
@@ -141,7 +149,7 @@ static void lower_depthwise(struct lowering *lowering, const struct convolution 
     uint64_t units = (uint64_t)to->batches * to->height * strips * (to->channels / 4);
     struct shader shader;
     wnn_shader_begin(&shader, lowering, "depthwise", SIZE_MAX);
-    define_convolution(&shader, c);
+    define_convolution(&shader, c, true);
     wnn_shader_number(&shader, "UNITS", (uint32_t)units);
     wnn_shader_fixed(&shader, "STRIP", strip);
     wnn_shader_number(&shader, "STRIPS", strips);
@@ -184,7 +192,7 @@ static void lower_grouped(struct lowering *lowering, const struct convolution *c
          quads_out = outs == 4 && wnn_shader_has_quads(lowering, out);
     struct shader shader;
     wnn_shader_begin(&shader, lowering, "grouped", SIZE_MAX);
-    define_convolution(&shader, c);
+    define_convolution(&shader, c, true);
     wnn_shader_fixed(&shader, "GROUP_INPUTS", inputs);
     wnn_shader_fixed(&shader, "GROUP_OUTPUTS", c->outputs);
     wnn_shader_number(&shader, "UNITS", (uint32_t)units);
@@ -215,10 +223,11 @@ static void lower_conv2d(struct lowering *lowering)
 {
     struct convolution convolution = wnn_node_convolution(lowering->node);
     const struct filter *filter = &convolution.filter;
+    bool fixed = is_fixed(lowering->node);
     uint64_t work = (uint64_t)lowering->out[0].count * filter->height * filter->width;
     struct product product;
     struct gather gather;
-    if (product_of(&convolution, &product, &gather)) {
+    if (product_of(&convolution, fixed, &product, &gather)) {
         product.a = &lowering->in[0];
         product.b = &lowering->in[1];
         product.c = lowering->in[2].region.buffer ? &lowering->in[2] : NULL;
@@ -228,7 +237,8 @@ static void lower_conv2d(struct lowering *lowering)
             return;
         }
     }
-    bool large = work >= 1 << 14 || lowering->gpu->can.minimal;
+    // What is unrolled is written for one filter.
+    bool large = (work >= 1 << 14 || lowering->gpu->can.minimal) && (fixed || !lowering->late);
     uint32_t outs = outputs_together(&convolution, lowering->out[0].type);
     if (large && is_depthwise(lowering, &convolution))
         lower_depthwise(lowering, &convolution);

@@ -52,13 +52,15 @@ static void lower_pool2d(struct lowering *lowering)
     }
     // Large windows are waited for longest: all of a line is to be on its way at once.
     wnn_shader_begin(&shader, lowering, "pool", window >= 16 ? SIZE_MAX : out->count);
-    bool unroll = shader.large && p.window[1] <= 16;
+    // A window as high or wide as the image may change with it.
+    bool fixed = p.window[0] != p.from.height && p.window[1] != p.from.width;
+    bool unroll = shader.large && p.window[1] <= 16 && (fixed || !shader.late);
     wnn_shader_define(&shader, "UNROLL", "%s", unroll ? "[[unroll]]" : "");
     wnn_shader_images(&shader, &p.from, &p.to);
     wnn_shader_windows(&shader, p.padding, p.strides, p.dilations);
     wnn_shader_number(&shader, "CHANNELS", p.to.channels);
-    wnn_shader_fixed(&shader, "WINDOW_Y", p.window[0]);
-    wnn_shader_fixed(&shader, "WINDOW_X", p.window[1]);
+    wnn_shader_number_if(&shader, "WINDOW_Y", p.window[0], fixed);
+    wnn_shader_number_if(&shader, "WINDOW_X", p.window[1], fixed);
     wnn_shader_input(&shader, "a", in, FORM_VALUE);
     wnn_shader_output(&shader, out, FORM_VALUE, lowering->fused);
     wnn_shader_define(&shader, "SUM", "%s", greatest ? type : "vec2");

@@ -22,11 +22,11 @@ void wnn_product_gather(struct shader *shader, const struct gather *from)
     wnn_shader_number(shader, "IN_WIDTH", from->in_width);
     wnn_shader_number(shader, "OUT_HEIGHT", from->out_height);
     wnn_shader_number(shader, "OUT_WIDTH", from->out_width);
-    wnn_shader_fixed(shader, "FILTER_WIDTH", from->filter_width);
-    wnn_shader_fixed(shader, "CHANNELS", from->channels);
+    wnn_shader_number_if(shader, "FILTER_WIDTH", from->filter_width, from->fixed);
+    wnn_shader_number_if(shader, "CHANNELS", from->channels, from->fixed);
     wnn_shader_number(shader, "IMAGE", from->image);
     wnn_shader_number(shader, "LINE", from->line);
-    wnn_shader_fixed(shader, "PIXEL", from->pixel);
+    wnn_shader_number_if(shader, "PIXEL", from->pixel, from->fixed);
     wnn_shader_number(shader, "PAD_Y", from->padding[0]);
     wnn_shader_number(shader, "PAD_X", from->padding[1]);
     wnn_shader_fixed(shader, "STRIDE_Y", from->strides[0]);

@@ -10,6 +10,7 @@
 // How the rows of a product's first operand are gathered from an image whose channels come last: a row for
 // each pixel of the output, in it the channels of a group at one tap of the filter after another.
 struct gather {
+    bool fixed;      // the filter's shape is the same for all sizes of a late graph
     bool transposed; // strides and padding are the output's, as of convTranspose2d
     uint32_t in_height, in_width, out_height, out_width;
     uint32_t filter_width, channels;
