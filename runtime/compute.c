@@ -168,8 +168,9 @@ static bool run_execution(WNNContext context, struct request *request, struct er
 {
     struct execution *e = (struct execution *)request;
     const struct backend *backend = context->backend;
-    if (e->graph->parent && !wnn_late_wait(e->graph, &request->interrupt, error))
-        return true;
+    if (e->graph->parent &&
+        !wnn_late_wait(e->graph, &request->interrupt, error)) // perhaps the device is lost
+        return !backend->lost || !backend->lost(context->state);
     if (!e->graph->plan) { // destroyed on another thread while it was being queued
         wnn_fail(error, WNNStatus_InvalidStateError, "the graph was destroyed");
         return true;

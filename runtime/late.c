@@ -195,7 +195,7 @@ static bool run_specialize(WNNContext context, struct request *base, struct erro
              context->backend->name);
     forget(request->from, graph);
     tell(graph, &fault);
-    (void)error; // there is nobody to tell but executions
+    *error = fault; // executions have been told; why a context is lost is told by the queue
     return !context->backend->lost || !context->backend->lost(context->state);
 }
 

@@ -290,62 +290,197 @@ static void test_graph(WNNContext context, int index, uint64_t before)
     printf("graph %d: %ld allocations\n", index, n - 1);
 }
 
-// A graph at two sizes that come late; false: memory ran out.
-static bool attempt_late(WNNContext context, float result[6])
+// ---------------------------------------------------------------------------------------------------------------
+// Sizes that come late
+// ---------------------------------------------------------------------------------------------------------------
+
+enum {
+    WIDTH = 24, // of rows, of which there are 1 to MAX_ROWS
+    MAX_ROWS = 3,
+    MAX_LATE = 2 * MAX_ROWS * WIDTH
+};
+
+static WNNOperand add_rows(WNNGraphBuilder builder, const char *name, uint32_t columns)
 {
-    WNNDimension dimension = WNN_DIMENSION_INIT;
-    dimension.name = view("n");
-    WNNNamedDimensions named = {{NULL, WNNSType_NamedDimensions}, 1, &dimension};
-    WNNOperandDescriptor type = {&named.chain, WNNDataType_Float32, {(const uint32_t[]){0}, 1}};
+    WNNDimension dimensions[2] = {WNN_DIMENSION_INIT, WNN_DIMENSION_INIT};
+    dimensions[0].name = view("n");
+    WNNNamedDimensions named = {{NULL, WNNSType_NamedDimensions}, columns ? 2 : 1, dimensions};
+    WNNOperandDescriptor type = {
+        &named.chain, WNNDataType_Float32, {(const uint32_t[]){0, columns}, columns ? 2 : 1}};
+    return wnnGraphBuilderInput(builder, view(name), &type);
+}
+
+// Sizes that follow from sizes.
+static WNNOperand record_doubled(WNNGraphBuilder b)
+{
+    return double_rows(b, add_rows(b, "x", 0));
+}
+
+// Weights that are packed, folded, and in a convolution, which reads its input for so long that an output in
+// its place is copied.
+static WNNOperand record_layers(WNNGraphBuilder b)
+{
+    WNNOperand x = add_rows(b, "x", WIDTH), weights = add_constant(b, DIMS(WIDTH, WIDTH), WIDTH * WIDTH);
+    WNNOperand y = wnnGraphBuilderMatmul(b, x, wnnGraphBuilderTanh(b, weights, NULL), NULL);
+    y = wnnGraphBuilderMatmul(b, y, weights, NULL);
+    WNNConv2dOptions options = WNN_CONV2D_OPTIONS_INIT;
+    options.padding = (WNNUint32List){(const uint32_t[]){1, 1, 1, 1}, 4};
+    uint32_t rows = y ? wnnOperandGetShape(y).data[0] : 1;
+    y = wnnGraphBuilderReshape(b, y, (WNNUint32List){DIMS(1, 1, rows, WIDTH)}, NULL);
+    y = wnnGraphBuilderConv2d(b, y, add_constant(b, DIMS(1, 1, 3, 3), 9), &options);
+    return wnnGraphBuilderReshape(b, y, (WNNUint32List){DIMS(rows, WIDTH)}, NULL);
+}
+
+// What a graph of one input does; `rank` and `times` are of the output, which has so many times the elements.
+static const struct late_subject {
+    const char *name;
+    WNNOperand (*record)(WNNGraphBuilder builder);
+    size_t rank, times;
+} late_subjects[] = {{"doubled", record_doubled, 1, 2}, {"layers", record_layers, 2, 1}};
+
+// Notes what went wrong, if anything did; false: it did.
+static bool went_well(WNNStatus status, const char *message)
+{
+    if (status != WNNStatus_Success)
+        require_out_of_memory(status, message);
+    return status == WNNStatus_Success;
+}
+
+static bool build_late(WNNContext context, const struct late_subject *subject, WNNGraph *graph)
+{
     WNNGraphBuilder builder = NULL;
     struct answer built = {0};
-    WNNStatus status = wnnContextCreateGraphBuilder(context, &builder);
-    if (status != WNNStatus_Success) {
-        require_out_of_memory(status, "no builder");
+    *graph = NULL;
+    if (!went_well(wnnContextCreateGraphBuilder(context, &builder), "no builder"))
         return false;
-    }
-    WNNOperand x = wnnGraphBuilderInput(builder, view("x"), &type);
-    WNNNamedOperand output = {view("y"), double_rows(builder, x)};
+    WNNNamedOperand output = {view("y"), subject->record(builder)};
     WNNBuildCallbackInfo info = {NULL, WNNCallbackMode_WaitAnyOnly, on_build, &built, NULL};
     wait_for(context, wnnGraphBuilderBuild(builder, 1, &output, info));
     wnnGraphBuilderRelease(builder);
-    if (built.status != WNNStatus_Success)
-        require_out_of_memory(built.status, built.message);
-    bool good = built.status == WNNStatus_Success;
-    for (uint32_t n = 1; good && n < 3; n++) {
-        const float data[] = {7, 8};
-        struct answer computed = {0};
-        WNNNamedShape shape = {view("x"), {&n, 1}};
-        WNNInputShapes shapes = {{NULL, WNNSType_InputShapes}, 1, &shape};
-        WNNNamedBuffer in = {view("x"), (void *)(uintptr_t)data, n * sizeof(float), WNNDataType_Float32},
-                       out = {view("y"), result + 2 * (n - 1), 2 * n * sizeof(float), WNNDataType_Float32};
-        WNNComputeDescriptor descriptor = {&shapes.chain, WNN_STRING_VIEW_INIT, built.graph, 1, 1, &in, &out};
-        wait_for(context,
-                 wnnContextCompute(context, &descriptor, tell(&computed, WNNCallbackMode_WaitAnyOnly)));
-        good = computed.status == WNNStatus_Success;
-        if (!good)
-            require_out_of_memory(computed.status, computed.message);
+    *graph = built.graph;
+    return went_well(built.status, built.message);
+}
+
+static void fill_rows(float *x)
+{
+    for (size_t i = 0; i < MAX_ROWS * WIDTH; i++)
+        x[i] = (float)(i % 11) - 4;
+}
+
+static bool compute_rows(WNNContext context, WNNGraph graph, const struct late_subject *subject, uint32_t n,
+                         float *result)
+{
+    struct answer computed = {0};
+    float x[MAX_ROWS * WIDTH];
+    fill_rows(x);
+    const uint32_t dims[] = {n, WIDTH};
+    size_t count = subject->rank == 1 ? n : n * WIDTH;
+    WNNNamedShape shape = {view("x"), {dims, subject->rank}};
+    WNNInputShapes shapes = {{NULL, WNNSType_InputShapes}, 1, &shape};
+    WNNNamedBuffer in = {view("x"), x, count * sizeof *x, WNNDataType_Float32},
+                   out = {view("y"), result, subject->times * count * sizeof *x, WNNDataType_Float32};
+    WNNComputeDescriptor descriptor = {&shapes.chain, WNN_STRING_VIEW_INIT, graph, 1, 1, &in, &out};
+    wait_for(context, wnnContextCompute(context, &descriptor, tell(&computed, WNNCallbackMode_WaitAnyOnly)));
+    REQUIRE_EQUAL_INT(computed.calls, 1);
+    return went_well(computed.status, computed.message);
+}
+
+// On one tensor, which is the input and then, if so wished, the output.
+static bool dispatch_rows(WNNContext context, WNNGraph graph, const struct late_subject *subject, uint32_t n,
+                          bool replaces, float *result)
+{
+    struct answer dispatched = {0};
+    float x[MAX_ROWS * WIDTH];
+    fill_rows(x);
+    WNNTensor tensors[2] = {NULL, NULL};
+    WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
+    descriptor.dataType = WNNDataType_Float32;
+    descriptor.readable = descriptor.writable = true;
+    bool good = true;
+    size_t count = subject->rank == 1 ? n : n * WIDTH;
+    for (unsigned i = 0; good && i < (replaces ? 1 : 2); i++) {
+        const uint32_t dims[] = {i ? n * (uint32_t)subject->times : n, WIDTH};
+        descriptor.shape = (WNNUint32List){dims, subject->rank};
+        good = went_well(wnnContextCreateTensor(context, &descriptor, &tensors[i]), "no tensor");
     }
-    wnnGraphRelease(built.graph);
+    WNNTensor to = replaces ? tensors[0] : tensors[1];
+    good = good && went_well(wnnContextWriteTensor(context, tensors[0], x, count * sizeof *x), "no write");
+    WNNNamedTensor in = {view("x"), tensors[0]}, out = {view("y"), to};
+    WNNDispatchDescriptor dispatch = {NULL, WNN_STRING_VIEW_INIT, graph, 1, 1, &in, &out};
+    if (good) {
+        wait_for(context,
+                 wnnContextDispatch(context, &dispatch, tell(&dispatched, WNNCallbackMode_WaitAnyOnly)));
+        REQUIRE_EQUAL_INT(dispatched.calls, 1);
+        good = went_well(dispatched.status, dispatched.message);
+    }
+    struct answer read = {0};
+    if (good) {
+        wait_for(context, wnnContextReadTensor(context, to, result, subject->times * count * sizeof *x,
+                                               tell(&read, WNNCallbackMode_WaitAnyOnly)));
+        good = went_well(read.status, read.message);
+    }
+    wnnTensorRelease(tensors[0]);
+    wnnTensorRelease(tensors[1]);
     return good;
 }
 
-static void test_late(WNNContext context, uint64_t before)
+// At more sizes than stay, on memory and on tensors; false: memory ran out. `results` get what came out.
+static bool attempt_late(WNNContext context, const struct late_subject *subject, float results[][MAX_LATE])
 {
-    static const float expected[] = {7, 7, 7, 8, 7, 8};
-    bool through = false;
-    for (long n = 1; !through; n++)
+    WNNGraph graph;
+    bool good = build_late(context, subject, &graph);
+    for (uint32_t n = 1; good && n <= MAX_ROWS; n++)
+        good = compute_rows(context, graph, subject, n, results[n - 1]);
+    for (uint32_t n = 1; good && n <= MAX_ROWS; n++)
+        good = dispatch_rows(context, graph, subject, n, subject->times == 1, results[MAX_ROWS + n - 1]);
+    wnnGraphRelease(graph);
+    return good;
+}
+
+static void test_late(const WNNLimits *limits, const struct late_subject *subject)
+{
+    static float right[2 * MAX_ROWS][MAX_LATE], results[2 * MAX_ROWS][MAX_LATE];
+    WNNContextDescriptor descriptor = describe_context(NULL, NULL);
+    descriptor.allocator = &allocator;
+    descriptor.limits = limits;
+    WNNContext context;
+    REQUIRE_EQUAL_INT(wnnCreateContext(&descriptor, &context), WNNStatus_Success);
+    uint64_t before = counters_of(context).allocatedBytes;
+    memset(right, 0, sizeof right);
+    REQUIRE(attempt_late(context, subject, right));
+    REQUIRE(memcmp(right, right[MAX_ROWS], sizeof right / 2) == 0 && right[0][0] != 0);
+    require_idle(context, before);
+    long n = 0;
+    for (bool through = false; !through;) {
+        n++;
         for (int and_after = 0; and_after < 2; and_after++) {
-            float result[6] = {0};
+            memset(results, 0, sizeof results);
             fail_at(n, and_after);
-            through = attempt_late(context, result);
+            through = attempt_late(context, subject, results);
             bool hit = atomic_load(&failed);
             fail_at(0, false);
-            REQUIRE(!through || memcmp(result, expected, sizeof expected) == 0);
+            REQUIRE(!through || memcmp(results, right, sizeof right) == 0);
             through = through && !hit;
             require_idle(context, before);
             REQUIRE(!wnnContextIsLost(context));
         }
+    }
+    printf("%s, %u specializations: %ld allocations\n", subject->name, limits->maxSpecializations, n - 1);
+    wnnContextRelease(context);
+    REQUIRE_EQUAL_INT(blocks, 0);
+}
+
+static void test_all_late(void)
+{
+    WNNLimits one = WNN_LIMITS_INIT, few_bytes = WNN_LIMITS_INIT;
+    one.maxSpecializations = 1;
+    few_bytes.maxSpecializations = 4;
+    few_bytes.maxSpecializationBytes = 1; // the last one stays
+    for (size_t i = 0; i < sizeof late_subjects / sizeof late_subjects[0]; i++) {
+        CASE_AS(case_name("late %s, one stays", late_subjects[i].name), test_late(&one, &late_subjects[i]));
+        CASE_AS(case_name("late %s, of few bytes", late_subjects[i].name),
+                test_late(&few_bytes, &late_subjects[i]));
+    }
 }
 
 enum {
@@ -504,11 +639,11 @@ int main(int argc, char **argv)
     uint64_t idle = counters_of(context).allocatedBytes;
     for (int i = 0; i < GRAPHS; i++)
         CASE_AS(case_name("graph %d", i), test_graph(context, i, idle));
-    CASE(test_late(context, idle));
     CASE(test_many_inputs(context, idle));
     CASE(test_no_memory_at_all(context));
     wnnContextRelease(context);
     REQUIRE(!cases_complete() || (blocks == 0 && bytes == 0));
+    test_all_late();
     CASE(test_tensors());
     return cases_end();
 }
