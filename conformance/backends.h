@@ -25,6 +25,20 @@ static inline bool create_vulkan_matrices(const struct backend_options *options,
     return wnn_vulkan_create(options, &(struct gpu_origin){.matrices = true}, state, error);
 }
 
+// Submissions may take any time: none is ever measured, and recorded anew.
+static inline bool create_vulkan_unhurried(const struct backend_options *options, void **state,
+                                           struct error *error)
+{
+    return wnn_vulkan_create(options, &(struct gpu_origin){.budget = 1e18}, state, error);
+}
+
+// They may take very little: most are measured at first, and recorded anew.
+static inline bool create_vulkan_hurried(const struct backend_options *options, void **state,
+                                         struct error *error)
+{
+    return wnn_vulkan_create(options, &(struct gpu_origin){.budget = GPU_BUDGET / 2000}, state, error);
+}
+
 // Vulkan under another name, whose devices `create` opens. The first call is made before there are threads.
 static inline const struct backend *vulkan_as(struct backend *backend, const char *name,
                                               bool (*create)(const struct backend_options *, void **,
@@ -52,6 +66,18 @@ static inline const struct backend *vulkan_matrices(void)
     static struct backend backend;
     return vulkan_as(&backend, "vulkan-matrices", create_vulkan_matrices);
 }
+
+static inline const struct backend *vulkan_unhurried(void)
+{
+    static struct backend backend;
+    return vulkan_as(&backend, "vulkan-unhurried", create_vulkan_unhurried);
+}
+
+static inline const struct backend *vulkan_hurried(void)
+{
+    static struct backend backend;
+    return vulkan_as(&backend, "vulkan-hurried", create_vulkan_hurried);
+}
 #endif
 
 // A backend of tests or of the library, or NULL.
@@ -62,6 +88,10 @@ static inline const struct backend *find_backend(const char *name)
         return vulkan_minimal();
     if (strcmp(name, "vulkan-matrices") == 0)
         return vulkan_matrices();
+    if (strcmp(name, "vulkan-unhurried") == 0)
+        return vulkan_unhurried();
+    if (strcmp(name, "vulkan-hurried") == 0)
+        return vulkan_hurried();
 #endif
     return wnn_backend_find(name);
 }

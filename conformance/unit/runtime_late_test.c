@@ -3,8 +3,8 @@
 // Graphs with sizes that are not known while they are recorded: what is refused when, what comes out at many
 // sizes, how many specializations stay, several threads.
 
+#include "conformance/backends.h"
 #include "conformance/unit/runtime_fixture.h"
-
 #include "runtime/late.h"
 
 #include <math.h>
@@ -12,19 +12,26 @@
 #define MAX_DIMENSIONS 4
 #define MAX_FLOATS     4096
 
+static const struct backend *backend;
 static WNNContext context;
 static WNNGraphBuilder builder;
 static char message[1024];
 
-static void begin_with(uint32_t most, uint64_t bytes)
+static void begin_on(const struct backend *on, const WNNAllocator *allocator, uint32_t most, uint64_t bytes)
 {
     WNNLimits limits = WNN_LIMITS_INIT;
     limits.maxSpecializations = most;
     limits.maxSpecializationBytes = bytes;
     WNNContextDescriptor descriptor = describe_context(NULL, NULL);
     descriptor.limits = &limits;
-    REQUIRE_EQUAL_INT(wnnCreateContext(&descriptor, &context), WNNStatus_Success);
+    descriptor.allocator = allocator;
+    REQUIRE_EQUAL_INT(wnn_create_context_on(on, &descriptor, &context), WNNStatus_Success);
     REQUIRE_EQUAL_INT(wnnContextCreateGraphBuilder(context, &builder), WNNStatus_Success);
+}
+
+static void begin_with(uint32_t most, uint64_t bytes)
+{
+    begin_on(backend, NULL, most, bytes);
 }
 
 static void begin(uint32_t most)
@@ -565,26 +572,38 @@ static void test_aligned_once(void)
     end();
 }
 
+static WNNTensor create(WNNUint32List shape)
+{
+    WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
+    WNNTensor tensor = NULL;
+    descriptor.dataType = WNNDataType_Float32;
+    descriptor.readable = descriptor.writable = true;
+    descriptor.shape = shape;
+    REQUIRE_EQUAL_INT(wnnContextCreateTensor(context, &descriptor, &tensor), WNNStatus_Success);
+    return tensor;
+}
+
+// From tensor "a" to tensor "y"; `message` has what dispatch() says.
+static void dispatch(WNNGraph graph, WNNTensor a, WNNTensor y)
+{
+    WNNNamedTensor from = {view("a"), a}, to = {view("y"), y};
+    WNNDispatchDescriptor descriptor = {NULL, WNN_STRING_VIEW_INIT, graph, 1, 1, &from, &to};
+    struct answer answer = {.calls = 0};
+    wait_for(context, wnnContextDispatch(context, &descriptor, tell(&answer, WNNCallbackMode_WaitAnyOnly)));
+    REQUIRE_EQUAL_INT(answer.calls, 1);
+    memcpy(message, answer.message, sizeof answer.message);
+}
+
 // dispatch() finds the sizes in its tensors.
 static void test_tensors(void)
 {
     begin(0);
     WNNGraph graph = build(product());
     for (uint32_t rows = 1; rows < 4; rows++) {
-        WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
-        descriptor.dataType = WNNDataType_Float32;
-        descriptor.readable = descriptor.writable = true;
-        WNNTensor a = NULL, y = NULL;
-        descriptor.shape = SHAPE(rows, 4);
-        REQUIRE_EQUAL_INT(wnnContextCreateTensor(context, &descriptor, &a), WNNStatus_Success);
-        descriptor.shape = SHAPE(2 * rows, 3);
-        REQUIRE_EQUAL_INT(wnnContextCreateTensor(context, &descriptor, &y), WNNStatus_Success);
+        WNNTensor a = create(SHAPE(rows, 4)), y = create(SHAPE(2 * rows, 3));
         REQUIRE_EQUAL_INT(wnnContextWriteTensor(context, a, numbers(), rows * 16), WNNStatus_Success);
-        WNNNamedTensor from = {view("a"), a}, to = {view("y"), y};
-        WNNDispatchDescriptor dispatch = {NULL, WNN_STRING_VIEW_INIT, graph, 1, 1, &from, &to};
-        struct answer answer = {.calls = 0};
-        wait_for(context, wnnContextDispatch(context, &dispatch, tell(&answer, WNNCallbackMode_WaitAnyOnly)));
-        REQUIRE_EQUAL_STR(answer.message, "");
+        dispatch(graph, a, y);
+        REQUIRE_EQUAL_STR(message, "");
         float got[18], sum = 0;
         REQUIRE_EQUAL_INT(wnnContextReadTensorSync(context, y, got, rows * 24, sizeof message, message),
                           WNNStatus_Success);
@@ -593,6 +612,84 @@ static void test_tensors(void)
         REQUIRE(got[0] == sum && got[rows * 3] == sum);
         wnnTensorRelease(a);
         wnnTensorRelease(y);
+    }
+    wnnGraphRelease(graph);
+    end();
+}
+
+// An output has the shape that follows from those of the inputs, also in the place of one of them.
+static void test_tensors_refused(void)
+{
+    begin(0);
+    WNNGraph graph = build(wnnGraphBuilderMatmul(builder, INPUT("a", "n", "4"), constant(4, 3), NULL));
+    WNNTensor a = create(SHAPE(2, 4)), y = create(SHAPE(3, 3)), wide = create(SHAPE(2, 5));
+    REQUIRE_EQUAL_INT(wnnContextWriteTensor(context, a, numbers(), 32), WNNStatus_Success);
+    dispatch(graph, a, a);
+    REQUIRE_EQUAL_STR(message,
+                      "dispatch: output \"y\": the tensor is float32 [2, 4]; expected float32 [2, 3]");
+    dispatch(graph, a, y);
+    REQUIRE_EQUAL_STR(message,
+                      "dispatch: output \"y\": the tensor is float32 [3, 3]; expected float32 [2, 3]");
+    dispatch(graph, wide, y);
+    REQUIRE_EQUAL_STR(message, "dispatch: input \"a\" has size 5 in dimension 1; expected 4");
+    float got[8];
+    REQUIRE_EQUAL_INT(wnnContextReadTensorSync(context, a, got, sizeof got, sizeof message, message),
+                      WNNStatus_Success);
+    REQUIRE(memcmp(got, numbers(), sizeof got) == 0);
+    wnnTensorRelease(a);
+    wnnTensorRelease(y);
+    wnnTensorRelease(wide);
+    wnnGraphRelease(graph);
+    end();
+}
+
+static atomic_long allocations;
+
+static void *allocate(size_t size, size_t alignment, void *unused)
+{
+    void *memory;
+    (void)unused;
+    atomic_fetch_add(&allocations, 1);
+    return posix_memalign(&memory, alignment < sizeof(void *) ? sizeof(void *) : alignment, size) ? NULL
+                                                                                                  : memory;
+}
+
+static void release(void *memory, size_t size, size_t alignment, void *unused)
+{
+    (void)size, (void)alignment, (void)unused;
+    free(memory);
+}
+
+// Sizes that were there before take no memory.
+static void test_steady(void)
+{
+    enum {
+        SIZES = 3,
+        FIRST = 8 // steps at each
+    };
+    static const WNNAllocator counting = {NULL, allocate, release, NULL};
+    const struct backend *unhurried = find_backend("vulkan-unhurried");
+    begin_on(backend->submit ? unhurried : backend, &counting, 4, 0);
+    WNNGraph graph = build(product());
+    WNNTensor a[SIZES], y[SIZES];
+    for (uint32_t i = 0; i < SIZES; i++) {
+        a[i] = create(SHAPE(1 + i, 4));
+        y[i] = create(SHAPE(2 + 2 * i, 3));
+        REQUIRE_EQUAL_INT(wnnContextWriteTensor(context, a[i], numbers(), (1 + i) * 16), WNNStatus_Success);
+    }
+    long before = 0;
+    for (int step = 0; step < 100; step++) {
+        if (step == FIRST)
+            before = atomic_load(&allocations);
+        for (unsigned i = 0; i < SIZES; i++) {
+            dispatch(graph, a[i], y[i]);
+            REQUIRE_EQUAL_STR(message, "");
+        }
+    }
+    REQUIRE_EQUAL_INT(atomic_load(&allocations), before);
+    for (unsigned i = 0; i < SIZES; i++) {
+        wnnTensorRelease(a[i]);
+        wnnTensorRelease(y[i]);
     }
     wnnGraphRelease(graph);
     end();
@@ -607,19 +704,10 @@ static void test_replaced(void)
         WNNGraph graph = build(copied ? wnnGraphBuilderMatmul(builder, a, constant(4, 4), NULL)
                                       : wnnGraphBuilderNeg(builder, a, NULL));
         for (uint32_t rows = 1; rows < 4; rows++) {
-            WNNTensorDescriptor descriptor = WNN_TENSOR_DESCRIPTOR_INIT;
-            descriptor.dataType = WNNDataType_Float32;
-            descriptor.readable = descriptor.writable = true;
-            descriptor.shape = SHAPE(rows, 4);
-            WNNTensor state = NULL;
-            REQUIRE_EQUAL_INT(wnnContextCreateTensor(context, &descriptor, &state), WNNStatus_Success);
+            WNNTensor state = create(SHAPE(rows, 4));
             REQUIRE_EQUAL_INT(wnnContextWriteTensor(context, state, numbers(), rows * 16), WNNStatus_Success);
-            WNNNamedTensor from = {view("a"), state}, to = {view("y"), state};
-            WNNDispatchDescriptor dispatch = {NULL, WNN_STRING_VIEW_INIT, graph, 1, 1, &from, &to};
-            struct answer answer = {.calls = 0};
-            wait_for(context,
-                     wnnContextDispatch(context, &dispatch, tell(&answer, WNNCallbackMode_WaitAnyOnly)));
-            REQUIRE_EQUAL_STR(answer.message, "");
+            dispatch(graph, state, state);
+            REQUIRE_EQUAL_STR(message, "");
             float got[12];
             REQUIRE_EQUAL_INT(
                 wnnContextReadTensorSync(context, state, got, rows * 16, sizeof message, message),
@@ -890,7 +978,12 @@ static void test_nobody_waits(void)
 
 int main(int argc, char **argv)
 {
-    cases_begin(argc, argv);
+    bool named = argc > 1 && find_backend(argv[1]);
+    backend = find_backend(named ? argv[1] : "cpu");
+    cases_begin(argc - named, argv + named);
+    if (wnn_create_context_on(backend, NULL, &context) != WNNStatus_Success)
+        return cases_skip("there is no device");
+    wnnContextRelease(context);
     fill_numbers();
     CASE(test_sizes());
     CASE(test_certainly_wrong());
@@ -906,10 +999,14 @@ int main(int argc, char **argv)
     CASE(test_last_used_stay());
     CASE(test_differences());
     CASE(test_few_bytes());
-    CASE(test_aligned_once());
-    CASE(test_packed_once());
+    if (!backend->tensor_create) { // in the memory of the host
+        CASE(test_aligned_once());
+        CASE(test_packed_once());
+    }
     CASE(test_empty_constants());
     CASE(test_tensors());
+    CASE(test_tensors_refused());
+    CASE(test_steady());
     CASE(test_replaced());
     CASE(test_size_of_input());
     CASE(test_threads());
