@@ -96,5 +96,10 @@ export function operatorSignatures(table, definitions, api) {
       signatures.push({ returns: { name: 'MLActivation' }, parameters: [options], number, activation: true });
   });
   if (legacy) for (const [alias, name] of Object.entries(ALIASES)) methods[alias] = methods[name];
+  if (api === '2026-06') {
+    // A number of equal parts is the same by either name.
+    const [{ parameters: [input, splits, options], ...split }] = methods.split;
+    methods.splitDynamic.unshift({ ...split, parameters: [input, { ...splits, type: U32 }, options] });
+  }
   return methods;
 }

@@ -423,8 +423,9 @@ static void test_names(void)
     SIZES_ARE(wnnGraphBuilderSqueeze(b, x, &squeeze), "[8]");
     SIZES_ARE(wnnGraphBuilderUnsqueeze(b, x, LIST(1), NULL), "[n, 1, 8]");
     SIZES_ARE(wnnGraphBuilderReshapeTo2d(b, NAMED("2", "n", "3", "m"), NULL), "[2, 3 * (n * m)]");
-    SIZES_ARE(wnnGraphBuilderPadDynamic(b, x, GIVEN(Uint32, 0, 0), join(c, GIVEN(Uint32, 1)), NULL),
-              "[n + 8, 9]");
+    WNNOperand padded = wnnGraphBuilderPadDynamic(b, x, GIVEN(Uint32, 0, 0), join(c, GIVEN(Uint32, 1)), NULL);
+    SIZES_ARE(padded, "[n + 8, 9]");
+    SIZES_ARE(wnnGraphBuilderSqueeze(b, padded, NULL), "[n + 8, 9]"); // certainly not 1
     WNNOperand halves[2];
     REQUIRE_EQUAL_INT(wnnGraphBuilderSplitDynamic(
                           b, x, join(GIVEN(Uint32, 1), binary("sub", n, GIVEN(Uint32, 1))), NULL, 2, halves),

@@ -301,6 +301,18 @@ typedef struct WNNOperandDescriptor {
 // (WNNLimits.maxSpecializations, maxSpecializationBytes); the one that was used least recently goes first. Constants
 // are shared by all; on the CPU so are packed weights, and the memory between inputs and outputs. Sizes are compiled as
 // they are: none is rounded up to one that was there before.
+//
+// Beside that draft:
+// - as there: dimensions with and without a name, what a name means, checks that wait for sizes, computeShapes(),
+//   sizes that follow from shapes but not from data, which are refused, and expandDynamic in one direction, the other
+//   being an open question of the draft;
+// - beyond it: minSize and maxSize, sizes in the lists of all operators, and computing with them;
+// - not: operands without a rank, whose shape is null there until sizes are known. Axes, layouts and broadcasting of
+//   all that follows are checked by ranks when a graph is recorded, and whatever may have several is refused then:
+//   squeeze without axes where a dimension may be 1 or not (of a minSize from 2 on it is not; or give axes); a list of
+//   sizes that is an operand of an unknown number of items, of each Dynamic operator; gatherND and scatterND of indices
+//   whose last dimension is not known. What has a rank whatever the sizes is recorded: reshapeTo2d, and squeeze and
+//   unsqueeze with axes.
 
 // One dimension of an input.
 typedef struct WNNDimension {
