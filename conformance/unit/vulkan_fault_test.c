@@ -125,7 +125,9 @@ static WNNStatus create(struct ears *ears, WNNContext *context)
     static struct backend faulty;
     const WNNCache cache = {NULL, load, store, NULL};
     WNNLimits limits = WNN_LIMITS_INIT;
-    limits.maxSpecializations = 1; // each goes when the next one comes
+    // Each specialization goes when the next one comes.
+    limits.maxSpecializations = minimal ? 0 : 1;
+    limits.maxSpecializationBytes = minimal ? 1 : 0;
     *ears = (struct ears){.losses = 0};
     WNNContextDescriptor descriptor = describe_context(&ears->error, NULL);
     descriptor.lostCallbackInfo.callback = on_lost;
