@@ -65,6 +65,23 @@ static void test_small(void)
     wnn_model_free(&memory);
 }
 
+// Inputs of each kind of type that ONNX has, empty.
+static const char kinds[] = "\x08\x07\x3A\x2D"
+                            "\x5A\x07\x0A\x01t\x12\x02\x0A\x00\x5A\x07\x0A\x01s\x12\x02\x22\x00"
+                            "\x5A\x07\x0A\x01m\x12\x02\x2A\x00\x5A\x07\x0A\x01o\x12\x02\x4A\x00"
+                            "\x5A\x07\x0A\x01p\x12\x02\x42\x00";
+
+static void test_kinds(void)
+{
+    static const int64_t expected[] = {ONNX_UNDEFINED, ONNX_SEQUENCE, ONNX_MAP, ONNX_OPTIONAL, ONNX_SPARSE};
+    struct onnx_file file;
+    REQUIRE(!wnn_onnx_open(BYTES(kinds), &memory, &file));
+    REQUIRE(file.graph.input_count == 5);
+    for (size_t i = 0; i < 5; i++)
+        REQUIRE(file.graph.inputs[i].type == expected[i]);
+    wnn_model_free(&memory);
+}
+
 // Cut at any place, and with any byte changed, it is read or refused; with little memory it is refused.
 static void test_damaged(struct bytes bytes, size_t step)
 {
@@ -128,6 +145,7 @@ int main(int argc, char **argv)
     const char *folder = getenv("ONNX_MODELS");
     cases_begin(argc, argv);
     CASE(test_small());
+    CASE(test_kinds());
     CASE(test_damaged(BYTES(small), 1));
     if (folder)
         CASE(test_models(folder));

@@ -57,6 +57,10 @@ static const struct type {
     [TYPE_INT4] = {"int4", WNNDataType_Int4, 4, false, true, true},
     [TYPE_SEQUENCE] = {"a sequence", WNNDataType_Undefined, 0, false, false, false},
     [TYPE_NOTHING] = {"nothing", WNNDataType_Undefined, 0, false, false, false},
+    [TYPE_OPTIONAL] = {"an optional value", WNNDataType_Undefined, 0, false, false, false},
+    [TYPE_MAP] = {"a map", WNNDataType_Undefined, 0, false, false, false},
+    [TYPE_SPARSE] = {"a sparse tensor", WNNDataType_Undefined, 0, false, false, false},
+    [TYPE_OPAQUE] = {"an opaque value", WNNDataType_Undefined, 0, false, false, false},
 };
 
 static const struct type *type_of(int64_t type)

@@ -47,7 +47,11 @@ enum element_type {
     TYPE_UINT4,
     TYPE_INT4,
     TYPE_SEQUENCE = 64,
-    TYPE_NOTHING // an optional value that is not there
+    TYPE_NOTHING, // an optional value that is not there
+    TYPE_OPTIONAL,
+    TYPE_MAP,
+    TYPE_SPARSE,
+    TYPE_OPAQUE
 };
 
 struct recording;

@@ -215,6 +215,25 @@ static const char *read_tensor_type(struct model_memory *memory, struct bytes fr
     return fault ? fault : reader.fault;
 }
 
+// What a field of a type says that a value is; of tensors the type of elements stands further inside.
+static int64_t kind_of_value(uint32_t field, int64_t otherwise)
+{
+    switch (field) {
+    case 4:
+        return ONNX_SEQUENCE;
+    case 5:
+        return ONNX_MAP;
+    case 7:
+        return ONNX_OPAQUE;
+    case 8:
+        return ONNX_SPARSE;
+    case 9:
+        return ONNX_OPTIONAL;
+    default:
+        return otherwise;
+    }
+}
+
 static const char *read_value(struct model_memory *memory, struct bytes from, void *to)
 {
     struct onnx_value *value = to;
@@ -223,11 +242,13 @@ static const char *read_value(struct model_memory *memory, struct bytes from, vo
     for (struct protobuf_field field; !fault && wnn_protobuf_next(&reader, &field);)
         if (field.number == 1) {
             value->name = wnn_protobuf_bytes(&reader, &field);
-        } else if (field.number == 2) { // the type, of which only tensors are of interest
+        } else if (field.number == 2) { // the type
             struct protobuf type = {.left = wnn_protobuf_bytes(&reader, &field)};
             for (struct protobuf_field kind; !fault && wnn_protobuf_next(&type, &kind);)
                 if (kind.number == 1)
                     fault = read_tensor_type(memory, wnn_protobuf_bytes(&type, &kind), value);
+                else
+                    value->type = kind_of_value(kind.number, value->type);
             fault = fault ? fault : type.fault;
         }
     return fault ? fault : reader.fault;

@@ -34,9 +34,13 @@ enum onnx_type {
     ONNX_FLOAT8E5M2FNUZ,
     ONNX_UINT4,
     ONNX_INT4,
-    // What is no tensor, and only there while recording.
+    // What is no tensor.
     ONNX_SEQUENCE = 64,
-    ONNX_NOTHING // an optional value that is not there
+    ONNX_NOTHING, // an optional value that is not there; only while recording
+    ONNX_OPTIONAL,
+    ONNX_MAP,
+    ONNX_SPARSE,
+    ONNX_OPAQUE
 };
 
 // Text of the file, UTF-8 as far as it tells the truth; it does not end with 0.
@@ -53,7 +57,7 @@ struct onnx_dimension {
 
 struct onnx_value {
     struct bytes name;
-    int64_t type; // enum onnx_type; ONNX_UNDEFINED: no tensor
+    int64_t type; // enum onnx_type
     bool has_shape;
     struct onnx_dimension *dims;
     size_t rank;

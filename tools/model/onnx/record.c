@@ -359,8 +359,8 @@ static struct tensor *make_onnx_input(struct recording *r, const WNNModelRecordO
     struct model_dimension *dims = wnn_model_allocate(r->memory, value->rank, sizeof *dims);
     char name[120];
     wnn_model_print(name, sizeof name, value->name);
-    if (value->type == ONNX_UNDEFINED)
-        return fail(r, "input \"%s\" is a sequence, an optional or a map, not a tensor", name);
+    if (value->type == ONNX_UNDEFINED || value->type >= ONNX_SEQUENCE)
+        return fail(r, "input \"%s\" is %s, not a tensor", name, type_name(value->type));
     if (!dims)
         return fail(r, "there is not enough memory");
     for (size_t i = 0; i < value->rank; i++)
