@@ -110,14 +110,25 @@ static void put_weights(struct writer *graph, const char *location)
     put_message(graph, 5, &tensor);
 }
 
-static void finish_model(struct writer *model, const struct writer *graph)
+// `field`: of a model or a function.
+static void put_opset(struct writer *to, unsigned field, unsigned version)
 {
     struct writer opset = {0};
-    put_number(model, 1, 8);
+    put_number(&opset, 2, version);
+    put_message(to, field, &opset);
+}
+
+static void finish_model_of(struct writer *model, const struct writer *graph, unsigned ir, unsigned opset)
+{
+    put_number(model, 1, ir);
     put_text(model, 2, "test");
     put_message(model, 7, graph);
-    put_number(&opset, 2, 17);
-    put_message(model, 8, &opset);
+    put_opset(model, 8, opset);
+}
+
+static void finish_model(struct writer *model, const struct writer *graph)
+{
+    finish_model_of(model, graph, 8, 17);
 }
 
 // y[n, 3] = relu(x[n, 3] + w)
@@ -930,6 +941,116 @@ static void many_operator_sets(void)
     REQUIRE_EQUAL_STR(message, "m: the file imports more than 256 operator sets");
 }
 
+// y[3] = F(x[3]), of function F.
+static void put_call(struct writer *graph, const char *function, const char *overload)
+{
+    struct writer node = {0};
+    put_text(&node, 1, "x");
+    put_text(&node, 2, "y");
+    put_text(&node, 3, "n");
+    put_text(&node, 4, function);
+    put_text(&node, 7, "own");
+    put_text(&node, 8, overload);
+    put_message(graph, 1, &node);
+    put_value(graph, 11, "x", 1, (int[]){3});
+    put_value(graph, 12, "y", 1, (int[]){3});
+}
+
+// own.F of a model, which applies an operator.
+static void put_function(struct writer *model, const char *overload, const char *operation, unsigned opset)
+{
+    struct writer function = {0}, node = {0};
+    put_text(&function, 1, "F");
+    put_text(&function, 4, "a");
+    put_text(&function, 5, "b");
+    put_text(&node, 1, "a");
+    put_text(&node, 2, "b");
+    put_text(&node, 4, operation);
+    put_message(&function, 7, &node);
+    put_opset(&function, 9, opset);
+    put_text(&function, 10, "own");
+    put_text(&function, 13, overload);
+    put_message(model, 25, &function);
+}
+
+// NULL: it is recorded.
+static void require_outcome(const struct writer *bytes, const char *expected)
+{
+    WNNModel model = open_bytes(bytes, "m");
+    struct lab lab = begin();
+    WNNNamedOperand output;
+    REQUIRE_EQUAL_INT(record(model, &lab, 0, &output),
+                      expected ? WNNStatus_NotSupportedError : WNNStatus_Success);
+    REQUIRE_EQUAL_STR(message, expected ? expected : "");
+    end(&lab);
+    wnnModelRelease(model);
+}
+
+// What newer versions of the format, of the operators and of functions changed is not read as what it was.
+static void newer_versions(void)
+{
+    static const struct {
+        unsigned ir, opset;
+        const char *expected;
+    } versions[] = {
+        {14, 27, NULL},
+        {15, 27, "m: the file is of version 15 of ONNX's format (IR); those up to 14 are known"},
+        {14, 28, "m: operator set 28 of ai.onnx is imported; those up to 27 are known"},
+    };
+    for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
+        struct writer graph = {0}, bytes = {0};
+        put_node(&graph, "Relu", "n", "x", NULL, "y");
+        put_value(&graph, 11, "x", 1, (int[]){3});
+        put_value(&graph, 12, "y", 1, (int[]){3});
+        finish_model_of(&bytes, &graph, versions[i].ir, versions[i].opset);
+        require_outcome(&bytes, versions[i].expected);
+    }
+    struct writer graph = {0}, bytes = {0};
+    put_call(&graph, "F", "");
+    finish_model(&bytes, &graph);
+    put_function(&bytes, "", "Relu", 28);
+    require_outcome(&bytes,
+                    "m: node \"n\" (F): operator set 28 of ai.onnx is imported; those up to 27 are known");
+}
+
+// Functions of one name are told apart by their overloads.
+static void overloads(void)
+{
+    for (int i = 0; i < 2; i++) {
+        struct writer graph = {0}, bytes = {0};
+        put_call(&graph, "F", i ? "two" : "one");
+        finish_model_of(&bytes, &graph, 10, 21);
+        put_function(&bytes, "one", "Relu", 21);
+        put_function(&bytes, "two", "Frobnicate", 21);
+        require_outcome(&bytes, i ? "m: node \"b\" (Frobnicate): the operator is not supported\n"
+                                    "m: node \"n\" (F): a node of its function cannot be recorded"
+                                  : NULL);
+    }
+}
+
+// A definition of a known operator set that an operator here does not have.
+static void attention_windows(void)
+{
+    for (int i = 0; i < 2; i++) {
+        struct writer graph = {0}, bytes = {0}, node = {0}, attribute = {0};
+        for (int k = 0; k < 3; k++)
+            put_text(&node, 1, "x");
+        put_text(&node, 2, "y");
+        put_text(&node, 3, "n");
+        put_text(&node, 4, "Attention");
+        put_text(&attribute, 1, "left_window_size");
+        put_number(&attribute, 3, i ? 2 : UINT64_MAX); // -1: none
+        put_message(&node, 5, &attribute);
+        put_message(&graph, 1, &node);
+        put_value(&graph, 11, "x", 4, (int[]){1, 2, 4, 8});
+        put_value(&graph, 12, "y", 4, (int[]){1, 2, 4, 8});
+        finish_model_of(&bytes, &graph, 13, 25);
+        require_outcome(&bytes, i ? "m: node \"n\" (Attention): left_window_size and right_window_size, of "
+                                    "operator set 25, are not supported"
+                                  : NULL);
+    }
+}
+
 // Text of a file does not reach a message as it is.
 static void control_characters(void)
 {
@@ -1021,6 +1142,9 @@ int main(int argc, char **argv)
     CASE(two_inputs_of_a_name());
     CASE(many_names());
     CASE(many_operator_sets());
+    CASE(newer_versions());
+    CASE(overloads());
+    CASE(attention_windows());
     CASE(control_characters());
     CASE(scatter_updates());
     return cases_end();

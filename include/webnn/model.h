@@ -31,7 +31,7 @@ extern "C" {
 typedef struct WNNModelImpl *WNNModel;
 
 typedef enum WNNModelFormat {
-    WNNModelFormat_ONNX = 1,  // opset 7 to 21, https://onnx.ai
+    WNNModelFormat_ONNX = 1,  // opset 7 to 27, https://onnx.ai
     WNNModelFormat_WebNN = 2, // "webnn help format" documents it
     WNNModelFormat_TensorFlowLite = 3, // schema version 3, https://ai.google.dev/edge/litert. A graph keeps no state: its
                                        // variables are zeros when a computation begins

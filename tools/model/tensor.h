@@ -46,6 +46,10 @@ enum element_type {
     TYPE_FLOAT8E5M2FNUZ,
     TYPE_UINT4,
     TYPE_INT4,
+    TYPE_FLOAT4E2M1,
+    TYPE_FLOAT8E8M0,
+    TYPE_UINT2,
+    TYPE_INT2,
     TYPE_SEQUENCE = 64,
     TYPE_NOTHING, // an optional value that is not there
     TYPE_OPTIONAL,

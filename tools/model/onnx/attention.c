@@ -296,6 +296,10 @@ void record_plain_attention(struct call *c)
                   *k = heads_first(c, input(c, 1), "kv_num_heads", "K"),
                   *v = heads_first(c, input(c, 2), "kv_num_heads", "V"), *lengths = input(c, 6);
     int64_t mode = get_int(c, "qk_matmul_output_mode", 0);
+    if (get_int(c, "left_window_size", -1) >= 0 || get_int(c, "right_window_size", -1) >= 0) {
+        fail(r, "left_window_size and right_window_size, of operator set 25, are not supported");
+        return;
+    }
     if (!q || !k || !v || r->failed)
         return;
     if (mode < 0 || mode > 3 || k->dims[1] < 1 || q->dims[1] % k->dims[1] || !input(c, 4) != !input(c, 5) ||

@@ -342,6 +342,8 @@ static const char *read_node(struct model_memory *memory, struct bytes from, voi
             node->operation = wnn_protobuf_bytes(&reader, &field);
         else if (field.number == 7)
             node->domain = wnn_protobuf_bytes(&reader, &field);
+        else if (field.number == 8)
+            node->overload = wnn_protobuf_bytes(&reader, &field);
     const char *fault = reader.fault;
     node->inputs = read_names(memory, from, 1, &fault);
     node->outputs = read_names(memory, from, 2, &fault);
@@ -376,6 +378,8 @@ static const char *read_function(struct model_memory *memory, struct bytes from,
             function->name = wnn_protobuf_bytes(&reader, &field);
         else if (field.number == 10)
             function->domain = wnn_protobuf_bytes(&reader, &field);
+        else if (field.number == 13)
+            function->overload = wnn_protobuf_bytes(&reader, &field);
     const char *fault = reader.fault;
     function->inputs = read_names(memory, from, 4, &fault);
     function->outputs = read_names(memory, from, 5, &fault);
@@ -387,12 +391,14 @@ static const char *read_function(struct model_memory *memory, struct bytes from,
     return fault ? fault : check_attributes(from, FUNCTION_ATTRIBUTE);
 }
 
-const struct onnx_function *wnn_onnx_function(const struct onnx_file *file, struct bytes domain,
-                                              struct bytes name)
+const struct onnx_function *wnn_onnx_function(const struct onnx_file *file, const struct onnx_node *node)
 {
-    for (size_t i = 0; i < file->function_count; i++)
-        if (same_text(file->functions[i].name, name) && same_text(file->functions[i].domain, domain))
-            return &file->functions[i];
+    for (size_t i = 0; i < file->function_count; i++) {
+        const struct onnx_function *function = &file->functions[i];
+        if (same_text(function->name, node->operation) && same_text(function->domain, node->domain) &&
+            same_text(function->overload, node->overload))
+            return function;
+    }
     return NULL;
 }
 

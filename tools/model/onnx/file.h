@@ -34,6 +34,10 @@ enum onnx_type {
     ONNX_FLOAT8E5M2FNUZ,
     ONNX_UINT4,
     ONNX_INT4,
+    ONNX_FLOAT4E2M1,
+    ONNX_FLOAT8E8M0,
+    ONNX_UINT2,
+    ONNX_INT2,
     // What is no tensor.
     ONNX_SEQUENCE = 64,
     ONNX_NOTHING, // an optional value that is not there; only while recording
@@ -87,6 +91,7 @@ struct onnx_attribute {
 
 struct onnx_node {
     struct bytes name, operation, domain;
+    struct bytes overload;             // which function of that name, or empty
     struct onnx_names inputs, outputs; // an empty name: an optional one that is left out
     struct bytes message;              // where attributes stand
 };
@@ -110,7 +115,7 @@ struct onnx_pair {
 
 // An operator that the file itself describes, by nodes.
 struct onnx_function {
-    struct bytes name, domain;
+    struct bytes name, domain, overload;
     struct onnx_names inputs, outputs;
     struct onnx_graph graph; // of which only nodes are there
     struct onnx_opset *opsets;
@@ -130,9 +135,8 @@ struct onnx_file {
     struct onnx_graph graph;
 };
 
-// A function of the file; NULL if there is none.
-const struct onnx_function *wnn_onnx_function(const struct onnx_file *file, struct bytes domain,
-                                              struct bytes name);
+// The function of the file that a node is; NULL if there is none.
+const struct onnx_function *wnn_onnx_function(const struct onnx_file *file, const struct onnx_node *node);
 
 // Whether the bytes may be an ONNX file: they begin as one.
 bool wnn_onnx_recognize(struct bytes bytes);

@@ -89,7 +89,7 @@ static bool describe(const struct onnx_file *file, struct model_memory *memory, 
         const struct onnx_node *node = &graph->nodes[i];
         wnn_model_count_operator(to, view_of(node->domain), view_of(node->operation),
                                  wnn_onnx_operator(node->domain, node->operation) != NULL ||
-                                     wnn_onnx_function(file, node->domain, node->operation) != NULL);
+                                     wnn_onnx_function(file, node) != NULL);
     }
     to->info = (WNNModelInfo){NULL,
                               WNNModelFormat_ONNX,

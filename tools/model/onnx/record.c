@@ -14,6 +14,10 @@
 #define MAX_NODES 400000              // recorded in all, loops unrolled
 #define MAX_BYTES ((uint64_t)1 << 32) // of their messages, which are read each time
 
+// The newest versions that are known: what later ones change would be read as what it was before.
+#define NEWEST_IR    14
+#define NEWEST_OPSET 27
+
 struct name {
     struct bytes text;
     struct tensor *tensor;        // NULL: its node could not be recorded
@@ -98,6 +102,16 @@ static int64_t version_of(const struct scope *scope, struct bytes domain)
     return domain.size ? 1 : 7;
 }
 
+static bool check_opsets(struct recording *r, const struct onnx_opset *opsets, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if ((opsets[i].domain.size == 0 || is_text(opsets[i].domain, "ai.onnx")) &&
+            opsets[i].version > NEWEST_OPSET)
+            return fail(r, "operator set %lld of ai.onnx is imported; those up to %d are known",
+                        (long long)opsets[i].version, NEWEST_OPSET);
+    return true;
+}
+
 // What an input is; false: a node before could not be recorded, which was said there.
 static bool find_inputs(struct call *c, struct scope *scope)
 {
@@ -156,7 +170,7 @@ static bool find_kind(struct call *c, struct kind *kind)
 {
     char domain[80];
     const struct onnx_node *node = c->node;
-    kind->function = wnn_onnx_function(c->scope->document->file, node->domain, node->operation);
+    kind->function = wnn_onnx_function(c->scope->document->file, node);
     kind->op = kind->function ? NULL : wnn_onnx_operator(node->domain, node->operation);
     if (kind->function || kind->op)
         return true;
@@ -313,7 +327,7 @@ static void record_function(struct call *c, const struct onnx_function *function
                           .function = function};
     struct onnx_graph graph = function->graph;
     graph.input_count = function->inputs.count; // for the size of the scope
-    if (!open_scope(r, &scope, &graph))
+    if (!check_opsets(r, scope.opsets, scope.opset_count) || !open_scope(r, &scope, &graph))
         return;
     if (c->input_count > function->inputs.count || c->output_count > function->outputs.count) {
         fail(r, "a function of %zu inputs and %zu outputs", function->inputs.count, function->outputs.count);
@@ -351,6 +365,14 @@ static void tell_names(const struct scope *scope, const WNNModelRecordOptions *o
                     (WNNStringView){(const char *)name->node->operation.data, name->node->operation.size};
             options->onName(&value, options->userdata1, options->userdata2);
         }
+}
+
+static bool check_versions(struct recording *r, const struct onnx_file *file)
+{
+    if (file->ir_version > NEWEST_IR)
+        return fail(r, "the file is of version %lld of ONNX's format (IR); those up to %d are known",
+                    (long long)file->ir_version, NEWEST_IR);
+    return check_opsets(r, file->opsets, file->opset_count);
 }
 
 static struct tensor *make_onnx_input(struct recording *r, const WNNModelRecordOptions *options,
@@ -411,7 +433,7 @@ bool wnn_onnx_record(void *opened, struct model_record *record)
                             .narrow = record->options->narrow,
                             .late = record->options->nameDimensions,
                             .source = record->source};
-    bool good = open_scope(r, &scope, graph);
+    bool good = check_versions(r, file) && open_scope(r, &scope, graph);
     if (!good)
         wnn_model_add_error(&record->errors, none, none, r->fault);
     good = good && add_initializers(r, &scope, graph); // which may be inputs too, and are constants then
