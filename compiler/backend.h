@@ -64,7 +64,7 @@ struct bindings {
     // computed elsewhere and copied at the end; NULL: none. Any other output that shares memory with inputs
     // may be written as soon as the plan has it, in place (compiler/aliases.h). Outputs never share memory.
     const bool *staged;
-    const struct observer *observer; // NULL: nobody watches; backends that cannot be watched ignore it
+    const struct observer *observer; // NULL: nobody watches; backends that tell nothing ignore it
     bool tensors; // the pointers are the backend's tensors (tensor_create), all outputs are there
     const struct WNNVulkanSync *sync;  // of an execution on such tensors, or NULL; valid until its end
     const struct interrupt *interrupt; // of the execution, or NULL; valid until its end
@@ -99,6 +99,9 @@ struct backend {
 
     // Runs nodes of one level (node->level) at the same time.
     bool levels;
+
+    // Its executions tell an observer of each node, before and after it, with the operands that it has then.
+    bool shows_operands;
 
     // (optional) The data types of one row of an operator that the backend can do; NULL: all of the table.
     uint32_t (*types)(enum op op, const struct op_row *row);

@@ -758,6 +758,7 @@ const struct backend wnn_backend_cpu = {
     .preferred_layout = WNNInputOperandLayout_NHWC,
     .views = true,
     .concat_in_place = true,
+    .shows_operands = true,
     .preload = wnn_xnnpack_preload,
     .create = create_cpu,
     .destroy = destroy_cpu,

@@ -7,6 +7,7 @@
 
 #include "tools/bounds.h"
 #include "tools/standard_input.h"
+#include "tools/standard_output.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -420,10 +421,11 @@ static bool write_array(FILE *file, bool npy, const struct descriptor *type, con
 
 static bool write_standard(const struct descriptor *type, const void *data, struct error *error)
 {
-    if (isatty(STDOUT_FILENO))
-        return wnn_fail(error, WNNStatus_TypeError, "an array is nothing for a terminal to show");
-    return (write_array(stdout, true, type, data) && fflush(stdout) == 0) ||
-           wnn_fail(error, WNNStatus_UnknownError, "standard output: %s", strerror(errno));
+    FILE *file = create_binary("-", error);
+    if (!file)
+        return false;
+    write_array(file, true, type, data);
+    return close_or_standard(file, "-", error);
 }
 
 bool array_write(const char *path, const struct descriptor *type, const void *data, struct error *error)

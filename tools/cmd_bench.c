@@ -12,6 +12,8 @@
 #include "tools/load.h"
 #include "tools/memory.h"
 #include "tools/profile_show.h"
+#include "tools/standard_input.h"
+#include "tools/standard_output.h"
 #include "tools/terminal.h"
 
 #include <errno.h>
@@ -62,7 +64,8 @@ static const char help[] =
     "  --json            one JSON object a line\n"
     "  --profile         after that, how long each operator of the model takes; those that\n"
     "                    became one kernel stand together\n"
-    "  --trace=FILE      and a trace of these runs for chrome://tracing (one graph only)\n\n"
+    "  --trace=FILE      and a trace of these runs for chrome://tracing (one graph only); - is\n"
+    "                    standard output, where no results are shown then\n\n"
     "Comparing:\n\n"
     "  --vs=COMMAND      a shell command that runs the same network with something else;\n"
     "                    may be repeated. It finds WEBNN_GRAPH and WEBNN_THREADS in its\n"
@@ -73,7 +76,8 @@ static const char help[] =
     "  --rounds=N        how often they alternate; 5 by default. --time and --iterations are\n"
     "                    of one round.\n"
     "  --report=FILE     writes the results as a page of text, for one thread and for all\n"
-    "                    processors, or as --threads says\n\n" SESSION_HELP "\nExamples:\n\n"
+    "                    processors, or as --threads says; - is standard output\n\n" SESSION_HELP
+    "\nExamples:\n\n"
     "  webnn bench --threads=1 mobilenet_v2\n"
     "  webnn bench --backend=gpu --tensors --in-flight=2 model.onnx\n"
     "  webnn bench --json --time=10 resnet50 bert_layer > results.jsonl\n"
@@ -93,7 +97,8 @@ struct bench_options {
     size_t peer_count, peer_capacity;
     const char **replaced; // "INPUT=OUTPUT"
     size_t replaced_count, replaced_capacity;
-    FILE *page; // of the report
+    FILE *page;      // of the report
+    bool has_stream; // standard output has the trace or the report
 };
 
 // A graph that is measured, with everything around it.
@@ -350,7 +355,7 @@ static bool measure(struct bench *bench, struct error *error)
         count_memory(bench);
     if (good && options->session.cache && !compiled_file_is(result->what))
         good = build_again(options, result->what, &result->again, error);
-    if (good && !options->json)
+    if (good && !options->json && !options->has_stream)
         bench_result_print(result);
     good = good && profile_runs(bench, error);
     if (good && options->json)
@@ -420,7 +425,7 @@ static int bench_apart(const struct bench_options *options, const char *what)
 static int bench_all(const struct bench_options *options, int count, char **names)
 {
     int code = CODE_GOOD;
-    if (!options->json)
+    if (!options->json && !options->has_stream)
         bench_result_print_head();
     if (count == 1 && !options->page)
         return bench(options, names[0]);
@@ -442,12 +447,10 @@ static int bench_report(struct bench_options *options, int count, char **names)
     unsigned threads[2] = {options->session.threads ? options->session.threads : 1,
                            options->session.threads || processors < 2 ? 0 : (unsigned)processors};
     int code = CODE_GOOD;
-    options->page = fopen(options->report, "w");
-    if (!options->page) {
-        struct error error = {WNNStatus_Success, ""};
-        wnn_fail(&error, WNNStatus_UnknownError, "%s: %s", options->report, strerror(errno));
+    struct error error = {WNNStatus_Success, ""};
+    options->page = create_or_standard(options->report, &error);
+    if (!options->page)
         return command_failed(&error);
-    }
     report_head(options->page, options->peer_count ? options->rounds : options->settings.repeats,
                 &options->settings.length, options->peer_count, options->peers);
     for (int i = 0; i < 2 && threads[i]; i++) {
@@ -458,9 +461,7 @@ static int bench_report(struct bench_options *options, int count, char **names)
             code = CODE_FAILED;
         report_table_end(options->page);
     }
-    if (fclose(options->page) != 0)
-        code = CODE_FAILED;
-    return code;
+    return close_or_standard(options->page, options->report, &error) ? code : command_failed(&error);
 }
 
 static bool parse_type(const char *argument, WNNDataType *type)
@@ -523,6 +524,26 @@ static bool take_option(struct bench_options *options, int option, const char *a
     }
 }
 
+// Standard output can have one thing, and standard input be one; graphs are measured in processes of their
+// own, each of which reads the weights.
+static int check_streams(struct bench_options *options, int count, char **names)
+{
+    struct error error = {WNNStatus_Success, ""};
+    bool reports = options->report && is_standard(options->report),
+         traces = options->trace && is_standard(options->trace);
+    options->has_stream = reports || traces;
+    if ((reports && traces) || (options->has_stream && (options->json || options->profile)))
+        return command_wrong(&command_bench, "%s=- leaves no place for what else is to be shown",
+                             reports ? "--report" : "--trace");
+    for (int i = 0; i < count; i++)
+        if (is_standard(names[i]) &&
+            (count > 1 || options->report || load_reads_standard(&options->session.load)))
+            return command_wrong(&command_bench, "standard input, -, can be read once only");
+    if (options->session.load.weights && !path_or_standard(options->session.load.weights, &error))
+        return command_failed(&error);
+    return -1;
+}
+
 static int run(int argc, char **argv)
 {
     static const struct option long_options[] = {
@@ -564,6 +585,8 @@ static int run(int argc, char **argv)
         code = command_wrong(&command_bench, "--replace with --in-flight is for --tensors");
     if (code < 0 && options.has_time && options.settings.length.iterations)
         code = command_wrong(&command_bench, "either --time or --iterations");
+    if (code < 0)
+        code = check_streams(&options, argc - optind, argv + optind);
     if (code < 0)
         code = options.report ? bench_report(&options, argc - optind, argv + optind)
                               : bench_all(&options, argc - optind, argv + optind);

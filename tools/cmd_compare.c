@@ -597,7 +597,9 @@ static int check_words(const struct compare_options *options, int count, char **
                              "compare with what? Say a second graph, --expect or --with-backend");
     if (expects && (other || (count == 2 && !is_expected(words[1]))))
         return command_wrong(&command_compare, "expected values leave no place for another graph or backend");
-    size_t streams = run_input_options_streams(&options->inputs);
+    size_t streams = run_input_options_streams(&options->inputs) +
+                     load_reads_standard(&options->session.load) +
+                     (options->with_weights && is_standard(options->with_weights));
     for (int i = 0; i < count; i++)
         streams += is_standard(words[i]);
     for (size_t i = 0; i < options->expect_count; i++)

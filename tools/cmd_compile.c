@@ -6,6 +6,7 @@
 #include "tools/compiled_file.h"
 #include "tools/load.h"
 #include "tools/model/mapping.h"
+#include "tools/standard_input.h"
 #include "tools/terminal.h"
 
 #include <webnn/compiled.h>
@@ -20,7 +21,7 @@ static const char help[] =
     "mapped, not read, and is ready in milliseconds. Another library or processor refuses it.\n\n"
     "Usage: webnn compile [OPTIONS] GRAPH FILE\n\n"
     "GRAPH is a model of ONNX or TensorFlow Lite, a .webnn file or a built-in architecture. The\n"
-    "name of FILE ends in .wnnc by convention.\n\n" SESSION_HELP "\nExamples:\n\n"
+    "name of FILE ends in .wnnc by convention; - is standard output.\n\n" SESSION_HELP "\nExamples:\n\n"
     "  webnn compile mobilenet_v2 mobilenet.wnnc\n"
     "  webnn run --random mobilenet.wnnc\n";
 
@@ -33,7 +34,7 @@ static bool compile(const struct session_options *options, const char *path, con
                 model_load(model, path, &options->load, error) &&
                 session_build_savable(session, model, &graph, error) &&
                 compiled_file_save(graph, output, error) && mapping_check(error);
-    if (good && stat(output, &status) == 0)
+    if (good && !is_standard(output) && stat(output, &status) == 0)
         printf("%s: %.1f MB\n", SHOWN_STRING(output), (double)status.st_size * 1e-6);
     wnnGraphRelease(graph);
     return good;

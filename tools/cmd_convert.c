@@ -11,6 +11,8 @@
 #include "tools/memory.h"
 #include "tools/quantize_weights.h"
 #include "tools/session.h"
+#include "tools/standard_input.h"
+#include "tools/standard_output.h"
 #include "tools/terminal.h"
 
 #include <cjson/cJSON.h>
@@ -30,7 +32,8 @@ static const char help[] =
     "GRAPH is a model of ONNX or TensorFlow Lite, a .webnn file or a built-in architecture.\n"
     "OUT.webnn is the graph as text, with the weights in OUT.safetensors beside it. Dimensions\n"
     "and values that are given with --dim, --shape and --value become fixed. The files appear\n"
-    "when they are complete, and have been read back.\n\n"
+    "when they are complete, and have been read back. One of them may be -, standard output,\n"
+    "where nothing else is shown then.\n\n"
     "  --weights-out=FILE    the file of the weights, if not OUT.safetensors\n"
     "  --weights=FORM    what weights become: float16, int8[:BLOCK] or uint4[:BLOCK]\n"
     "                    float16   half the size\n"
@@ -101,11 +104,13 @@ static char *weights_beside(const char *path)
     return join(path, ends_with(path, ".webnn") ? length - strlen(".webnn") : length, ".safetensors");
 }
 
-static char *temporary_name(const char *path)
+// Beside the file; what goes to standard output, beside the `other` one.
+static char *temporary_name(const char *path, const char *other)
 {
     char ending[32];
-    snprintf(ending, sizeof ending, ".%ld.tmp", (long)getpid());
-    return join(path, strlen(path), ending);
+    bool is_stream = is_standard(path);
+    snprintf(ending, sizeof ending, ".%ld.%s", (long)getpid(), is_stream ? "out.tmp" : "tmp");
+    return join(is_stream ? other : path, strlen(is_stream ? other : path), ending);
 }
 
 static bool is_same_file(const struct stat *a, const struct stat *b)
@@ -161,6 +166,8 @@ static bool check_place(struct work *work, const char *path)
 static bool check_places(struct work *work)
 {
     struct stat status;
+    if (is_standard(work->options->out) || is_standard(work->weights))
+        return check_place(work, is_standard(work->weights) ? work->options->out : work->weights);
     if (strcmp(work->options->out, work->weights) == 0 ||
         (stat(work->options->out, &status) == 0 && is_file(work->weights, &status)))
         return wnn_fail(&work->error, WNNStatus_TypeError, "%s: the graph and the weights need two files",
@@ -181,16 +188,19 @@ static bool write_draft(struct work *work)
                     wnn_fail(error, WNNStatus_UnknownError, "%s: %s", work->options->out, strerror(errno)));
 }
 
+static bool put(struct work *work, const char *temporary, const char *path)
+{
+    if (is_standard(path))
+        return copy_to_standard(temporary, &work->error);
+    return rename(temporary, path) == 0 ||
+           wnn_fail(&work->error, WNNStatus_UnknownError, "%s: %s", path, strerror(errno));
+}
+
 // The weights first: a graph without them would be no model.
 static bool publish(struct work *work)
 {
-    const char *path = work->weights;
-    bool good = rename(work->temporary_weights, path) == 0;
-    if (good) {
-        path = work->options->out;
-        good = rename(work->temporary_graph, path) == 0;
-    }
-    return good || wnn_fail(&work->error, WNNStatus_UnknownError, "%s: %s", path, strerror(errno));
+    return put(work, work->temporary_weights, work->weights) &&
+           put(work, work->temporary_graph, work->options->out);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -426,15 +436,15 @@ static int run_convert(const struct convert_options *options)
     struct work work = {.options = options};
     work.weights = options->weights_out ? join(options->weights_out, strlen(options->weights_out), "")
                                         : weights_beside(options->out);
-    work.temporary_graph = temporary_name(options->out);
-    work.temporary_weights = temporary_name(work.weights);
+    work.temporary_graph = temporary_name(options->out, work.weights);
+    work.temporary_weights = temporary_name(work.weights, options->out);
     bool good = session_open(&work.session, &options->session, &work.error);
     if (good) {
         good = model_begin(&work.from, work.session.context, &work.error) &&
                model_begin(&work.to, work.session.context, &work.error) && convert(&work);
         if (good && options->json)
             print_json(&work);
-        else if (good)
+        else if (good && !is_standard(options->out) && !is_standard(work.weights))
             print_text(&work);
         model_end(&work.to);
         model_end(&work.from);
@@ -521,8 +531,17 @@ static int check_and_run(struct convert_options *options, int count, char **argu
         return command_wrong(&command_convert, count == 0   ? "which graph?"
                                                : count == 1 ? "which file is to be written?"
                                                             : "one graph at a time");
-    if (!ends_with(arguments[1], ".webnn"))
-        return command_wrong(&command_convert, "%s: what can be written is NAME.webnn, a graph file",
+    bool streams_graph = is_standard(arguments[1]),
+         streams_weights = options->weights_out && is_standard(options->weights_out);
+    if (streams_graph && !options->weights_out)
+        return command_wrong(&command_convert, "-: --weights-out=FILE has to say where the weights go");
+    if (streams_graph && streams_weights)
+        return command_wrong(&command_convert, "standard output, -, can have one file only");
+    if ((streams_graph || streams_weights) && (options->json || options->verbose))
+        return command_wrong(&command_convert, "%s leaves no place for what else is to be shown",
+                             streams_graph ? "-" : "--weights-out=-");
+    if (!streams_graph && !ends_with(arguments[1], ".webnn"))
+        return command_wrong(&command_convert, "%s: what can be written is NAME.webnn, a graph file, or -",
                              arguments[1]);
     options->in = arguments[0];
     options->out = arguments[1];

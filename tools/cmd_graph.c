@@ -7,6 +7,7 @@
 #include "tools/load.h"
 #include "tools/memory.h"
 #include "tools/session.h"
+#include "tools/standard_input.h"
 #include "tools/why.h"
 
 #include <stdio.h>
@@ -250,6 +251,11 @@ static int run(int argc, char **argv)
     if (options.why && (options.before || options.after || options.emit || options.format != FORMAT_TEXT))
         return command_wrong(&command_graph, "--why is text about the graph as the backend gets it: not with "
                                              "--before, --after, --emit or --format");
+    if (options.weights_out && !options.emit)
+        return command_wrong(&command_graph, "--weights-out is for --emit=webnn");
+    if (options.weights_out && is_standard(options.weights_out))
+        return command_wrong(&command_graph,
+                             "standard output has the graph; --weights-out=FILE takes the weights");
     if (is_image(&options) && options.after && strcmp(options.after, "all") == 0)
         return command_wrong(&command_graph, "an image is of one graph: --after=PASS instead of --after=all");
     if (options.format == FORMAT_PNG && !options.emit && isatty(STDOUT_FILENO))

@@ -10,6 +10,7 @@
 #include "tools/json.h"
 #include "tools/memory.h"
 #include "tools/model/mapping.h"
+#include "tools/standard_input.h"
 #include "tools/terminal.h"
 
 #include <webnn/compiled.h>
@@ -55,9 +56,10 @@ static WNNModel open_file(const struct info_options *options, const char *path)
     WNNModelDescriptor descriptor = WNN_MODEL_DESCRIPTOR_INIT;
     WNNModel file = NULL;
     struct stat status;
+    struct error error = {WNNStatus_Success, ""};
     descriptor.path.data = path;
     if (options->session.load.weights)
-        descriptor.weightsPath.data = options->session.load.weights;
+        descriptor.weightsPath.data = path_or_standard(options->session.load.weights, &error);
     if (!bench_model_find(path) && stat(path, &status) == 0 && S_ISREG(status.st_mode))
         wnnModelOpen(&descriptor, &file, 0, NULL);
     return file;
@@ -92,7 +94,8 @@ static int describe_compiled(const struct info_options *options, const char *pat
     const struct mapping_rule rule = {.what = "a compiled graph", .most = SIZE_MAX / 2};
     struct error error = {WNNStatus_Success, ""};
     WNNCompiledGraphInfo info = WNN_COMPILED_GRAPH_INFO_INIT;
-    struct mapping *mapping = mapping_open(path, &rule, &error);
+    struct mapping *mapping =
+        is_standard(path) ? load_open_stream(&error) : mapping_open(path, &rule, &error);
     if (!mapping)
         return command_failed(&error);
     WNNStatus status = wnnGetCompiledGraphInfo(mapping->data, mapping->size, &info);

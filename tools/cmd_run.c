@@ -66,10 +66,11 @@ static const char help[] =
     "  --profile         shows how long each operator of the model takes, alone or with those\n"
     "                    that it was fused with, and how close to the machine's limits that is\n"
     "  --trace=FILE      writes every node of every run as a trace for chrome://tracing\n"
-    "                    or ui.perfetto.dev\n"
+    "                    or ui.perfetto.dev; - is standard output\n"
     "  --find-nan        says which constants and inputs hold NaN or infinities, and names the\n"
-    "                    node that first makes one of numbers that are none\n\n" SESSION_HELP
-    "\nExamples:\n\n"
+    "                    node that first makes one of numbers that are none. A GPU computes\n"
+    "                    the nodes of the model one by one for that, and keeps what they "
+    "make\n\n" SESSION_HELP "\nExamples:\n\n"
     "  webnn run --draw --labels=tools/digits/labels.txt \\\n"
     "            tools/digits/digits.webnn tools/digits/images/digit*.png\n"
     "  webnn run --expect=tools/digits/test_labels.npy \\\n"
@@ -87,6 +88,7 @@ struct run_options {
     struct dump_options dump;
     unsigned long top, repeat;
     bool draw, quiet, profile, find_nan;
+    bool has_stream; // standard output has a file
     const char *labels, *expect, *trace, **outputs;
     size_t output_count, output_capacity;
 };
@@ -136,6 +138,7 @@ static bool compute(struct work *work)
         if (!subject_run(&work->subject, &work->error))
             return false;
         trace_add(&work->trace, work->graph);
+        nan_finder_look(&work->nan_finder);
     }
     return true;
 }
@@ -201,7 +204,7 @@ static void show_totals(struct work *work)
     if (work->options->expect)
         printf("%zu of %zu right (%.2f %%)\n", work->right, work->items,
                work->items ? 100.0 * (double)work->right / (double)work->items : 0);
-    if (work->options->repeat < 2)
+    if (work->options->repeat < 2 || work->options->has_stream)
         return;
     const struct subject *subject = &work->subject;
     subject_sort_times(&work->subject);
@@ -229,7 +232,7 @@ static bool build(struct work *work, const char *path)
     if (!dump_begin(&work->dump, &options->dump, &work->model, error))
         return false;
     if (options->find_nan)
-        nan_finder_prepare(&work->nan_finder, work->session.context);
+        nan_finder_prepare(&work->nan_finder, &work->session, &work->model);
     if (!session_build(&work->session, &work->model, &work->graph, error))
         return false;
     if (options->profile)
@@ -267,7 +270,7 @@ static bool prepare(struct work *work, const char *path)
     if (options->trace && !trace_open(&work->trace, options->trace, error))
         return false;
     if (options->find_nan)
-        nan_finder_begin(&work->nan_finder, work->graph);
+        nan_finder_begin(&work->nan_finder, &work->model, &work->subject);
     dump_connect(&work->dump, &work->subject);
     return choose_outputs(work) && begin_inputs(work);
 }
@@ -357,17 +360,21 @@ static int check_streams(struct run_options *options, const char *path)
 {
     size_t count = is_standard(path) + run_input_options_streams(&options->inputs) +
                    (options->labels && is_standard(options->labels)) +
-                   (options->expect && is_standard(options->expect)),
-           outputs = 0;
+                   (options->expect && is_standard(options->expect)) +
+                   load_reads_standard(&options->session.load),
+           outputs = options->trace && is_standard(options->trace);
     for (size_t i = 0; i < options->output_count; i++)
         outputs += is_stream_argument(options->outputs[i]);
     if (count > 1)
         return command_wrong(&command_run, "standard input, -, can be read once only");
     if (outputs > 1)
-        return command_wrong(&command_run, "standard output, -, can have one array only");
-    if (outputs && (options->expect || options->profile || options->find_nan || options->repeat > 1))
-        return command_wrong(&command_run, "--output=- leaves no place for what else is to be shown");
+        return command_wrong(&command_run, "standard output, -, can have one file only");
+    if (outputs && (options->expect || options->profile || options->find_nan ||
+                    (options->repeat > 1 && !options->trace)))
+        return command_wrong(&command_run, "%s=- leaves no place for what else is to be shown",
+                             options->trace ? "--trace" : "--output");
     options->quiet |= outputs > 0;
+    options->has_stream = outputs > 0;
     return -1;
 }
 

@@ -4,6 +4,8 @@
 #include "compiler/stored.h"
 #include "tools/memory.h"
 #include "tools/model/mapping.h"
+#include "tools/standard_input.h"
+#include "tools/standard_output.h"
 #include "tools/terminal.h"
 
 #include <webnn/compiled.h>
@@ -15,10 +17,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static bool is_compiled_stream(void)
+{
+    struct error error = {WNNStatus_Success, ""};
+    struct mapping *mapping = load_open_stream(&error);
+    bool is = mapping && mapping->size >= 8 && memcmp(mapping->data, STORED_MAGIC, 8) == 0;
+    mapping_unref(mapping);
+    return is;
+}
+
 bool compiled_file_is(const char *path)
 {
     char begin[8];
     struct stat status;
+    if (is_standard(path))
+        return is_compiled_stream();
     if (stat(path, &status) || !S_ISREG(status.st_mode))
         return false;
     FILE *file = fopen(path, "rb");
@@ -37,18 +50,43 @@ static void give_back(const void *data, size_t size, void *userdata1, void *user
     mapping_unref(userdata1);
 }
 
+static void free_copy(const void *data, size_t size, void *userdata1, void *userdata2)
+{
+    (void)data;
+    (void)size;
+    (void)userdata2;
+    free(userdata1);
+}
+
+// The file, which is given back with the graph; what was read of a pipe lies anywhere and is copied.
+static WNNExternalBytes lend(struct mapping *mapping)
+{
+    enum {
+        ALIGNMENT = 64
+    };
+    if ((uintptr_t)mapping->data % ALIGNMENT == 0)
+        return (WNNExternalBytes){NULL, mapping->data, mapping->size, give_back, mapping, NULL};
+    void *copy = must(aligned_alloc(ALIGNMENT, (mapping->size / ALIGNMENT + 1) * ALIGNMENT));
+    memcpy(copy, mapping->data, mapping->size);
+    WNNExternalBytes bytes = {NULL, copy, mapping->size, free_copy, copy, NULL};
+    mapping_unref(mapping);
+    return bytes;
+}
+
 bool compiled_file_load(struct session *session, const char *path, WNNGraph *graph, struct error *error)
 {
     const struct mapping_rule rule = {.what = "a compiled graph", .most = SIZE_MAX / 2};
     char message[WNN_MESSAGE_SIZE];
-    struct mapping *mapping = mapping_open(path, &rule, error);
+    struct mapping *mapping = is_standard(path) ? load_open_stream(error) : mapping_open(path, &rule, error);
     *graph = NULL;
     if (!mapping)
         return false;
     WNNLoadGraphDescriptor descriptor = WNN_LOAD_GRAPH_DESCRIPTOR_INIT;
-    descriptor.bytes = (WNNExternalBytes){NULL, mapping->data, mapping->size, give_back, mapping, NULL};
+    descriptor.bytes = lend(mapping);
     WNNStatus status = wnnContextLoadGraphSync(session->context, &descriptor, graph, sizeof message, message);
-    return status == WNNStatus_Success || wnn_fail(error, status, "%s: %s", SHOWN_STRING(path), message);
+    return status == WNNStatus_Success ||
+           wnn_fail(error, status, "%s: %s", is_standard(path) ? "standard input" : SHOWN_STRING(path),
+                    message);
 }
 
 static WNNStatus write_bytes(const void *data, size_t size, uint64_t rest, void *userdata1, void *userdata2)
@@ -58,10 +96,24 @@ static WNNStatus write_bytes(const void *data, size_t size, uint64_t rest, void 
     return fwrite(data, 1, size, userdata1) == size ? WNNStatus_Success : WNNStatus_OperationError;
 }
 
+static bool write_standard(WNNGraph graph, struct error *error)
+{
+    char message[WNN_MESSAGE_SIZE] = "";
+    WNNSaveGraphDescriptor to = WNN_SAVE_GRAPH_DESCRIPTOR_INIT;
+    to.write = write_bytes;
+    to.userdata1 = create_binary("-", error);
+    if (!to.userdata1)
+        return false;
+    WNNStatus status = wnnGraphSaveSync(graph, &to, sizeof message, message);
+    return close_or_standard(stdout, "-", error) && (!status || wnn_fail(error, status, "%s", message));
+}
+
 // Beside the file, so that it takes its place at once.
 bool compiled_file_save(WNNGraph graph, const char *path, struct error *error)
 {
     char message[WNN_MESSAGE_SIZE] = "";
+    if (is_standard(path))
+        return write_standard(graph, error);
     size_t size = strlen(path) + 8;
     char *beside = must(malloc(size));
     snprintf(beside, size, "%s.XXXXXX", path);

@@ -93,26 +93,15 @@ static bool take_named(struct dump *dump, const struct model *model, const bool 
     return true;
 }
 
-// A value may have the name of an output, or be one: names are made up that are longer than all others.
 static void add_outputs(struct dump *dump, struct model *model)
 {
-    size_t longest = 0;
-    dump->output_count = model->output_count;
-    for (size_t i = 0; i < model->output_count; i++)
-        longest = longest > model->outputs[i].name.length ? longest : model->outputs[i].name.length;
-    enum {
-        NUMBER = 32 // bytes
-    };
-    char *name = must_allocate(longest + NUMBER);
-    memset(name, '#', longest);
-    for (size_t i = 0; i < dump->count; i++) {
-        const struct operand *operand = dump->items[i].operand;
-        if (!operand->producer)
-            continue;
-        snprintf(name + longest, NUMBER, "#%zu", i);
-        model_add_output(model, (struct string){name, strlen(name)}, (WNNOperand)(uintptr_t)operand);
-    }
-    free(name);
+    const struct operand **operands = must_allocate((dump->count + 1) * sizeof *operands);
+    size_t count = 0;
+    for (size_t i = 0; i < dump->count; i++)
+        if (dump->items[i].operand->producer)
+            operands[count++] = dump->items[i].operand;
+    dump->output_count = model_add_values(model, count, operands);
+    free(operands);
 }
 
 static bool make_folder(const char *folder, struct error *error)

@@ -102,15 +102,8 @@ static void after(const struct observer *observer, const struct node *node,
     }
 }
 
-// Runs on the context's worker after each pass; the last one leaves the operands as they are executed.
-static void look_at_constants(void *argument, const char *pass, const struct graph *graph)
+static void look_at_constants(struct nan_finder *finder, const struct graph *graph)
 {
-    struct nan_finder *finder = argument;
-    size_t last = 0;
-    while (wnn_pass_names[last + 1])
-        last++;
-    if (strcmp(pass, wnn_pass_names[last]) != 0)
-        return;
     free(finder->constants);
     finder->constant_count = graph->operand_count;
     finder->constants = must_allocate(graph->operand_count);
@@ -121,24 +114,109 @@ static void look_at_constants(void *argument, const char *pass, const struct gra
     }
 }
 
-void nan_finder_prepare(struct nan_finder *finder, WNNContext context)
+// Runs on the context's worker after each pass; the last one leaves the operands as they are executed.
+static void look_after_passes(void *argument, const char *pass, const struct graph *graph)
 {
-    memset(finder, 0, sizeof *finder);
-    uint32_t skip = wnn_pass_bit("fuse_elementwise") | wnn_pass_bit("fold_constants");
-    wnn_context_set_compile_options(context, skip, false, look_at_constants, finder);
+    size_t last = 0;
+    while (wnn_pass_names[last + 1])
+        last++;
+    if (strcmp(pass, wnn_pass_names[last]) == 0)
+        look_at_constants(argument, graph);
 }
 
-void nan_finder_begin(struct nan_finder *finder, WNNGraph graph)
+// ---------------------------------------------------------------------------------------------------------------
+// Without a backend that shows operands
+// ---------------------------------------------------------------------------------------------------------------
+
+static bool is_exposed(const struct node_value *value)
+{
+    return wnn_dtype_is_float(value->operand->type.type);
+}
+
+static void expose(struct nan_finder *finder, struct model *model)
+{
+    node_values_collect(&finder->values, model);
+    const struct operand **operands = must_allocate((finder->values.count + 1) * sizeof *operands);
+    size_t count = 0;
+    for (size_t i = 0; i < finder->values.count; i++)
+        if (is_exposed(&finder->values.items[i]))
+            operands[count++] = finder->values.items[i].operand;
+    finder->first_output = model_add_values(model, count, operands);
+    free(operands);
+    look_at_constants(finder, model_graph(model));
+}
+
+static void find_places(struct nan_finder *finder, const struct graph *graph, const struct subject *subject)
+{
+    size_t output = finder->first_output;
+    finder->place_count = graph->operand_count;
+    finder->places = must_allocate(graph->operand_count * sizeof *finder->places);
+    for (size_t i = 0; i < finder->values.count; i++)
+        if (is_exposed(&finder->values.items[i]))
+            finder->places[finder->values.items[i].operand->index] = subject->outputs[output++].data;
+    for (size_t i = 0; i < graph->operand_count; i++)
+        for (size_t k = 0; graph->operands[i]->input && k < subject->input_count; k++)
+            if (wnn_string_equal(graph->operands[i]->name, subject->inputs[k].name))
+                finder->places[i] = subject->inputs[k].data;
+}
+
+struct place_resolver {
+    struct operand_resolver resolver; // first
+    const struct nan_finder *finder;
+};
+
+static const void *locate(const struct operand_resolver *resolver, const struct operand *operand)
+{
+    const struct nan_finder *finder = ((const struct place_resolver *)resolver)->finder;
+    return operand->index < finder->place_count ? finder->places[operand->index] : NULL;
+}
+
+void nan_finder_look(struct nan_finder *finder)
+{
+    const struct place_resolver resolver = {{locate}, finder};
+    const struct node *last = NULL;
+    for (size_t i = 0; i < finder->values.count; i++) {
+        const struct node *node = finder->values.items[i].node;
+        if (node == last)
+            continue; // a further output of it
+        before(&finder->observer, node, &resolver.resolver);
+        after(&finder->observer, node, &resolver.resolver);
+        last = node;
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// From the beginning to the end
+// ---------------------------------------------------------------------------------------------------------------
+
+void nan_finder_prepare(struct nan_finder *finder, struct session *session, struct model *model)
+{
+    memset(finder, 0, sizeof *finder);
+    finder->exposes = !session->backend->shows_operands;
+    uint32_t skip = wnn_pass_bit("fuse_elementwise") | wnn_pass_bit("fold_constants");
+    if (finder->exposes)
+        expose(finder, model);
+    else
+        wnn_context_set_compile_options(session->context, skip, false, look_after_passes, finder);
+}
+
+void nan_finder_begin(struct nan_finder *finder, const struct model *model, const struct subject *subject)
 {
     finder->observer = (struct observer){before, after};
-    finder->graph = graph;
-    wnn_graph_watch(graph, &finder->observer);
+    finder->graph = subject->graph;
+    if (finder->exposes)
+        find_places(finder, model_graph(model), subject);
+    else
+        wnn_graph_watch(finder->graph, &finder->observer);
 }
 
 void nan_finder_free(struct nan_finder *finder)
 {
     free(finder->constants);
+    free(finder->places);
+    node_values_free(&finder->values);
     finder->constants = NULL;
+    finder->places = NULL;
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -237,18 +315,20 @@ static void print_inputs(const struct nan_finder *finder)
     }
 }
 
+// NULL sources: the node is one of the model.
 static void print_sighting(const struct sources *sources, const char *what, enum nan_kind kind,
                            const struct nan_sighting *seen)
 {
     const struct node *node = seen->node;
     const struct descriptor *type = &node->out[seen->output]->type;
-    printf("%s: %g, made by %s%s%s%s (node %u: %s), element %zu of output %u, at %s of %s%s.\n", what,
-           kind == NOT_A_NUMBER ? (double)NAN : seen->value, wnn_ops[node->op].name,
-           node->label.length ? " \"" : "", SHOWN(node->label), node->label.length ? "\"" : "",
-           (unsigned)node->index,
-           sources_text(sources, &sources->nodes[node->index], (char[SOURCES_TEXT]){0}), seen->element,
-           seen->output, PLACE(&type->shape, seen->element), wnn_dtype_name(type->type),
-           SHAPE_TEXT(&type->shape));
+    printf("%s: %g, made by %s%s%s%s", what, kind == NOT_A_NUMBER ? (double)NAN : seen->value,
+           wnn_ops[node->op].name, node->label.length ? " \"" : "", SHOWN(node->label),
+           node->label.length ? "\"" : "");
+    if (sources)
+        printf(" (node %u: %s)", (unsigned)node->index,
+               sources_text(sources, &sources->nodes[node->index], (char[SOURCES_TEXT]){0}));
+    printf(", element %zu of output %u, at %s of %s%s.\n", seen->element, seen->output,
+           PLACE(&type->shape, seen->element), wnn_dtype_name(type->type), SHAPE_TEXT(&type->shape));
 }
 
 static void print_sightings(const struct nan_finder *finder, const struct sources *sources)
@@ -268,16 +348,16 @@ static void print_sightings(const struct nan_finder *finder, const struct source
 
 bool nan_finder_end(struct nan_finder *finder, const struct model *model, struct error *error)
 {
-    wnn_graph_watch(finder->graph, NULL);
+    if (!finder->exposes)
+        wnn_graph_watch(finder->graph, NULL);
     if (!finder->watched)
-        return wnn_fail(
-            error, WNNStatus_OperationError,
-            "no node was seen: the backend cannot be watched (cpu can), or nothing is left to compute");
-    struct sources sources;
-    sources_find(&sources, model, finder->graph);
+        return wnn_fail(error, WNNStatus_OperationError, "no node was seen: nothing is left to compute");
+    struct sources sources = {.items = NULL};
+    if (!finder->exposes)
+        sources_find(&sources, model, finder->graph);
     print_constants(model);
     print_inputs(finder);
-    print_sightings(finder, &sources);
+    print_sightings(finder, finder->exposes ? NULL : &sources);
     if (!finder->made[NOT_A_NUMBER].found && !finder->made[INFINITE].found)
         puts("No node makes a NaN or an infinity of finite operands.");
     sources_free(&sources);

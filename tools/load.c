@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/load.h"
 
+#include "compiler/stored.h"
 #include "tools/bench_models.h"
 #include "tools/bounds.h"
 #include "tools/memory.h"
@@ -32,6 +33,11 @@ static bool parse_size(const char *text, char **end, uint32_t *size)
     unsigned long value = *text >= '0' && *text <= '9' ? strtoul(text, end, 10) : 0;
     *size = (uint32_t)value;
     return value > 0 && value <= INT32_MAX && errno == 0;
+}
+
+bool load_reads_standard(const struct load_options *options)
+{
+    return options->weights && is_standard(options->weights);
 }
 
 bool load_add_dimension(struct load_options *options, const char *argument)
@@ -327,8 +333,11 @@ static bool read_model(struct model *model, WNNModelDescriptor *descriptor,
 {
     WNNModel from;
     char message[WNN_MESSAGE_SIZE];
-    if (options && options->weights)
-        descriptor->weightsPath.data = options->weights;
+    if (options && options->weights) {
+        descriptor->weightsPath.data = path_or_standard(options->weights, error);
+        if (!descriptor->weightsPath.data)
+            return false;
+    }
     WNNStatus status = wnnModelOpen(descriptor, &from, sizeof message, message);
     bool good = status == WNNStatus_Success ? record(model, from, options, error)
                                             : wnn_fail(error, status, "%s", message);
@@ -344,11 +353,22 @@ static void release_stream(const void *data, size_t size, void *mapping, void *u
     mapping_unref(mapping);
 }
 
+static size_t stream_extent(const unsigned char *data, size_t size, void *unused)
+{
+    bool is_compiled =
+        size >= sizeof STORED_MAGIC - 1 && memcmp(data, STORED_MAGIC, sizeof STORED_MAGIC - 1) == 0;
+    return is_compiled ? SIZE_MAX : wnn_model_extent(data, size, unused);
+}
+
+struct mapping *load_open_stream(struct error *error)
+{
+    const struct mapping_rule rule = {.what = "a model", .most = MAX_MODEL_STREAM, .extent = stream_extent};
+    return open_or_standard("-", &rule, error);
+}
+
 static bool read_stream(struct model *model, const struct load_options *options, struct error *error)
 {
-    const struct mapping_rule rule = {
-        .what = "a model", .most = MAX_MODEL_STREAM, .extent = wnn_model_extent};
-    struct mapping *mapping = open_or_standard("-", &rule, error);
+    struct mapping *mapping = load_open_stream(error);
     if (!mapping)
         return false;
     WNNModelDescriptor descriptor = WNN_MODEL_DESCRIPTOR_INIT;

@@ -15,7 +15,7 @@ enum {
 
 // What is said of a model that leaves something open.
 struct load_options {
-    const char *weights; // of a .webnn file, or NULL
+    const char *weights; // of a .webnn file, "-" for standard input, or NULL
     WNNModelDimensionValue dimensions[MAX_OPEN];
     WNNModelInputValue inputs[MAX_OPEN];
     uint32_t sizes[MAX_OPEN][8];  // of inputs
@@ -29,11 +29,17 @@ struct load_options {
     const void *values_at_hand;
 };
 
+// Whether the weights are standard input.
+bool load_reads_standard(const struct load_options *options);
+
 // "NAME=SIZE", "NAME=1x3x224x224" and "NAME=NUMBER,NUMBER..."; the argument has to stay. False after a
 // message.
 bool load_add_dimension(struct load_options *options, const char *argument);
 bool load_add_shape(struct load_options *options, const char *argument);
 bool load_add_value(struct load_options *options, const char *argument);
+
+// What standard input has: a model, or what webnn compile has written.
+struct mapping *load_open_stream(struct error *error);
 
 // Reads a model of ONNX, or a .webnn file with its weights or the .safetensors beside it, or makes a built-in
 // architecture. The model has begun; it must be ended on failure too. NULL options: none. What is wrong with

@@ -94,6 +94,24 @@ void model_add_output(struct model *model, struct string name, WNNOperand operan
     model->outputs[model->output_count++] = (WNNNamedOperand){wnn_string_view(copy), operand};
 }
 
+size_t model_add_values(struct model *model, size_t count, const struct operand *const *operands)
+{
+    enum {
+        NUMBER = 32 // bytes
+    };
+    size_t longest = 0, first = model->output_count;
+    for (size_t i = 0; i < first; i++)
+        longest = longest > model->outputs[i].name.length ? longest : model->outputs[i].name.length;
+    char *name = must_allocate(longest + NUMBER);
+    memset(name, '#', longest);
+    for (size_t i = 0; i < count; i++) {
+        snprintf(name + longest, NUMBER, "#%zu", i);
+        model_add_output(model, (struct string){name, strlen(name)}, (WNNOperand)(uintptr_t)operands[i]);
+    }
+    free(name);
+    return first;
+}
+
 WNNOperand model_find(const struct model *model, struct string name)
 {
     if (!model->bucket_count)

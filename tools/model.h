@@ -43,6 +43,9 @@ void model_end(struct model *model);
 bool model_add_name(struct model *model, struct string name, WNNOperand operand);
 bool model_add_value(struct model *model, const WNNModelNamedValue *value);
 void model_add_output(struct model *model, struct string name, WNNOperand operand);
+// Adds outputs under names that are longer than all others, since a value may have the name of an output, or
+// be one. Returns the number of the first; the others follow.
+size_t model_add_values(struct model *model, size_t count, const struct operand *const *operands);
 
 // NULL if there is none.
 WNNOperand model_find(const struct model *model, struct string name);

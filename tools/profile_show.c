@@ -3,6 +3,7 @@
 
 #include "tools/json.h"
 #include "tools/memory.h"
+#include "tools/standard_output.h"
 #include "tools/terminal.h"
 
 #include <errno.h>
@@ -320,11 +321,10 @@ void profile_add_json(cJSON *object, WNNGraph graph, const struct sources *sourc
 
 bool trace_open(struct trace *trace, const char *path, struct error *error)
 {
-    *trace = (struct trace){.file = fopen(path, "w"), .path = path};
-    if (!trace->file)
-        return wnn_fail(error, WNNStatus_UnknownError, "%s: %s", path, strerror(errno));
-    fputs("[", trace->file);
-    return true;
+    *trace = (struct trace){.file = create_or_standard(path, error), .path = path};
+    if (trace->file)
+        fputs("[", trace->file);
+    return trace->file != NULL;
 }
 
 // Takes the arguments.
@@ -377,8 +377,7 @@ bool trace_close(struct trace *trace, struct error *error)
     if (!trace->file)
         return true;
     fputs("\n]\n", trace->file);
-    bool good = !ferror(trace->file);
-    good = fclose(trace->file) == 0 && good;
+    FILE *file = trace->file;
     trace->file = NULL;
-    return good || wnn_fail(error, WNNStatus_UnknownError, "%s: cannot be written", trace->path);
+    return close_or_standard(file, trace->path, error);
 }

@@ -30,7 +30,7 @@ struct trace {
     uint64_t origin; // of the first event
     bool begun;
 };
-bool trace_open(struct trace *trace, const char *path, struct error *error);
+bool trace_open(struct trace *trace, const char *path, struct error *error); // "-": standard output
 void trace_add(struct trace *trace, WNNGraph graph); // the last execution that was profiled
 bool trace_close(struct trace *trace, struct error *error);
 

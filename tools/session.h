@@ -48,7 +48,8 @@ struct session_options {
     "  --threads=N       compute threads; by default one per processor\n"                                    \
     "  --strict          what operators give one by one: rounding, overflow, NaN, denormals\n"               \
     "  --fast            rounds what meets quantized weights to 8 bits, where that is faster\n"              \
-    "  " weights " the weights, if they do not lie beside GRAPH as .safetensors\n"                           \
+    "  " weights " the weights, if they do not lie beside GRAPH as .safetensors; - is\n"                     \
+    "                    standard input\n"                                                                   \
     "  --dim=NAME=SIZE   a dimension that the model leaves open; may be given several times\n"               \
     "  --shape=NAME=1x3x224x224\n"                                                                           \
     "                    the shape of an input that the model leaves open; several times, too\n"             \
