@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What loading a model takes, in memory and time: loading MODEL INPUT SIZExSIZE... RECORD BUILD
+// [MILLISECONDS]
 //
-// RECORD and BUILD are the most bytes, beyond the mapped files, that the process may grow by while it opens
-// and records the model, and then while it builds it. Recording runs under such a limit of the system, so
-// that it is one of the peak: what needs more fails. Prints a line of numbers; exit status 1: a limit was
-// crossed.
+// MILLISECONDS is the longest that opening and recording may take, the least of several times. RECORD and
+// BUILD are the most bytes, beyond the mapped files, that the process may grow by while it opens and records
+// the model, and then while it builds it. Recording runs under such a limit of the system, so that it is one
+// of the peak: what needs more fails. Prints a line of numbers; exit status 1: a limit was crossed.
 
 #include <webnn/model.h>
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,12 +106,53 @@ static WNNStatus load(WNNContext context, const char *path, const WNNModelInputV
     return status;
 }
 
+// Opens and records, and gives everything back; seconds, or less than 0.
+static double load_once(WNNContext context, const WNNModelDescriptor *file,
+                        const WNNModelRecordOptions *options)
+{
+    WNNNamedOperand outputs[8];
+    WNNModel model = NULL;
+    WNNGraphBuilder builder = NULL;
+    size_t count;
+    double begin = now();
+    bool good = wnnContextCreateGraphBuilder(context, &builder) == WNNStatus_Success &&
+                wnnModelOpen(file, &model, 0, NULL) == WNNStatus_Success &&
+                wnnModelRecord(model, builder, options, 8, outputs, &count, 0, NULL) == WNNStatus_Success;
+    double seconds = now() - begin;
+    wnnGraphBuilderRelease(builder);
+    wnnModelRelease(model);
+    return good ? seconds : -1;
+}
+
+// What else the machine does makes some of them longer, so that it goes on until one is short enough.
+static bool is_fast(WNNContext context, const char *path, const WNNModelInputValue *input, double limit)
+{
+    enum {
+        LEAST = 5,
+        MOST = 100
+    };
+    WNNModelDescriptor file = WNN_MODEL_DESCRIPTOR_INIT;
+    WNNModelRecordOptions options = WNN_MODEL_RECORD_OPTIONS_INIT;
+    double least = INFINITY;
+    file.path.data = path;
+    options.inputCount = 1;
+    options.inputs = input;
+    for (int i = 0; i < LEAST || (i < MOST && least > limit); i++) {
+        double seconds = load_once(context, &file, &options);
+        if (seconds < 0)
+            return false;
+        least = seconds < least ? seconds : least;
+    }
+    printf("open and record %.2f ms at least, of %.0f; ", 1e3 * least, 1e3 * limit);
+    return least <= limit;
+}
+
 int main(int argc, char **argv)
 {
     uint32_t sizes[8];
     WNNModelInputValue input = WNN_MODEL_INPUT_VALUE_INIT;
     WNNContext context;
-    if (argc != 6)
+    if (argc != 6 && argc != 7)
         return 2;
     input.name.data = argv[2];
     input.shape = (WNNUint32List){sizes, 0};
@@ -117,8 +160,9 @@ int main(int argc, char **argv)
         sizes[input.shape.count++] = (uint32_t)strtoul(at, &at, 10);
     if (wnnCreateContext(NULL, &context) != WNNStatus_Success)
         return 1;
+    bool fast = argc < 7 || is_fast(context, argv[1], &input, 1e-3 * strtod(argv[6], NULL));
     WNNStatus status =
         load(context, argv[1], &input, strtoull(argv[4], NULL, 10), strtoull(argv[5], NULL, 10));
     wnnContextRelease(context);
-    return status == WNNStatus_Success ? 0 : 1;
+    return fast && status == WNNStatus_Success ? 0 : 1;
 }
