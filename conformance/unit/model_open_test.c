@@ -90,8 +90,17 @@ static void put_node(struct writer *graph, const char *operation, const char *na
     put_message(graph, 1, &node);
 }
 
-// w[3] = 10, 20, 30; in the file or, with a location, in another one.
-static void put_weights(struct writer *graph, const char *location)
+// Of external data.
+static void put_entry(struct writer *tensor, const char *key, const char *value)
+{
+    struct writer entry = {0};
+    put_text(&entry, 1, key);
+    put_text(&entry, 2, value);
+    put_message(tensor, 13, &entry);
+}
+
+// w[3] = 10, 20, 30; in the file or, with a location, in another one, behind an offset if there is one.
+static void put_weights(struct writer *graph, const char *location, const char *offset)
 {
     static const float numbers[] = {10, 20, 30};
     struct writer tensor = {0};
@@ -99,10 +108,11 @@ static void put_weights(struct writer *graph, const char *location)
     put_number(&tensor, 2, 1);
     put_text(&tensor, 8, "w");
     if (location) {
-        struct writer entry = {0};
-        put_text(&entry, 1, "location");
-        put_text(&entry, 2, location);
-        put_message(&tensor, 13, &entry);
+        put_entry(&tensor, "location", location);
+        if (offset)
+            put_entry(&tensor, "offset", offset);
+        if (offset)
+            put_entry(&tensor, "length", "12");
         put_number(&tensor, 14, 1);
     } else {
         put_bytes(&tensor, 9, numbers, sizeof numbers);
@@ -132,17 +142,22 @@ static void finish_model(struct writer *model, const struct writer *graph)
 }
 
 // y[n, 3] = relu(x[n, 3] + w)
-static struct writer make_model(const char *location)
+static struct writer make_model_at(const char *location, const char *offset)
 {
     struct writer graph = {0}, model = {0};
     put_node(&graph, "Add", "sum", "x", "w", "t");
     put_node(&graph, "Relu", "positive", "t", NULL, "y");
     put_text(&graph, 2, "small");
-    put_weights(&graph, location);
+    put_weights(&graph, location, offset);
     put_value(&graph, 11, "x", 2, (int[]){-1, 3});
     put_value(&graph, 12, "y", 2, (int[]){-1, 3});
     finish_model(&model, &graph);
     return model;
+}
+
+static struct writer make_model(const char *location)
+{
+    return make_model_at(location, NULL);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -390,6 +405,44 @@ static void external_data(void)
     REQUIRE(strstr(message, "its file is not in the folder of the model"));
     end(&lab);
     wnnModelRelease(model);
+    char command[300];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    REQUIRE_EQUAL_INT(system(command), 0);
+}
+
+// Weights behind 2 and 4 GiB of a file that has nothing else: offsets are not cut to 31 or 32 bits, and what
+// lies behind the end is refused.
+static void distant_external_data(void)
+{
+    static const float numbers[] = {10, 20, 30};
+    static const struct {
+        uint64_t offset;
+        const char *text;
+    } places[] = {{UINT64_C(2147483652), "2147483652"}, {UINT64_C(4294967360), "4294967360"}};
+    char folder[] = "/tmp/model-XXXXXX", path[256];
+    REQUIRE(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/weights.bin", folder);
+    int file = open(path, O_RDWR | O_CREAT, 0600);
+    REQUIRE(file >= 0);
+    bool fits = ftruncate(file, (off_t)(places[1].offset + sizeof numbers)) == 0;
+    if (!fits)
+        printf("skipped: no file of more than 4 GiB here\n");
+    for (size_t i = 0; fits && i < 2; i++) {
+        REQUIRE(pwrite(file, numbers, sizeof numbers, (off_t)places[i].offset) == (ssize_t)sizeof numbers);
+        struct writer bytes = make_model_at("weights.bin", places[i].text);
+        write_file(folder, "model.onnx", bytes.bytes, bytes.size);
+        compute_with(open_file(folder));
+    }
+    struct lab lab = begin();
+    WNNNamedOperand output;
+    struct writer bytes = make_model_at("weights.bin", "4294967364"); // its last number lies behind the end
+    write_file(folder, "model.onnx", bytes.bytes, bytes.size);
+    WNNModel model = open_file(folder);
+    REQUIRE_EQUAL_INT(record(model, &lab, 2, &output), WNNStatus_NotSupportedError);
+    REQUIRE(strstr(message, "the external data of \"w\": "));
+    end(&lab);
+    wnnModelRelease(model);
+    close(file);
     char command[300];
     snprintf(command, sizeof command, "rm -r %s", folder);
     REQUIRE_EQUAL_INT(system(command), 0);
@@ -1125,6 +1178,7 @@ int main(int argc, char **argv)
     CASE(all_unsupported());
     CASE(computed_condition());
     CASE(external_data());
+    CASE(distant_external_data());
     CASE(changed_after_opening());
     CASE(changed_while_opening());
     CASE(refuse_other_files());
