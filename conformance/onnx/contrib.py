@@ -466,6 +466,20 @@ def first_rows(case, count):
 # Quantization
 # ----------------------------------------------------------------------------------------------------------------
 
+def quantized_means():
+    """QLinearReduceMean, of which ONNX Runtime has the definition, and no kernel."""
+    q, scales = integers(0, 255, 2, 3, 5), {"xs": np.float32(0.02), "xz": np.uint8(120), "ys": np.float32(0.011), "yz": np.uint8(131)}
+    for name, axes, keep in (("all", None, 1), ("last", [-1], 1), ("two", [0, 2], 0), ("middle", [1], 0)):
+        reals = (q.astype(np.float64) - 120) * np.float64(scales["xs"])
+        mean = reals.mean(axis=tuple(axes) if axes else None, keepdims=bool(keep))
+        y = np.clip(np.rint(mean / np.float64(scales["ys"])) + 131, 0, 255).astype(np.uint8)
+        yield f"QLinearReduceMean {name}", one("QLinearReduceMean", {"q": q}, "y", scales, axes=axes, keepdims=keep,
+                                               expected={"y": y})
+    y = np.clip(np.rint(q.astype(np.float64).mean(axis=2, keepdims=True)), 0, 255).astype(np.uint8)
+    yield "QLinearReduceMean without zero points", one(
+        "QLinearReduceMean", {"q": q}, "y", {"xs": np.float32(0.5), "ys": np.float32(0.5)}, "q,xs,,ys", axes=[2], expected={"y": y})
+
+
 def quantizations():
     other = {"b": integers(0, 255, 8), "bs": np.float32(0.03), "bz": np.uint8(100)}
     matrix = {"ws": np.float32(0.01), "wz": np.uint8(90)}
@@ -485,6 +499,7 @@ def quantizations():
     yield "QLinearSoftmax", quantized("QLinearSoftmax", "q,xs,xz,ys,yz", [2, 3, 8], small, opset=13, axis=-1)
     yield "QLinearSoftmax axis", quantized("QLinearSoftmax", "q,xs,xz,ys,yz", [2, 3, 8], small, opset=13, axis=1)
     yield "QLinearSoftmax flat", quantized("QLinearSoftmax", "q,xs,xz,ys,yz", [2, 3, 8], small, opset=11, axis=1)
+    yield from quantized_means()
     yield "QLinearConcat", quantized("QLinearConcat", "ys,yz,q,xs,xz,b,bs,bz", [2, 8], other | {"b": integers(0, 255, 3, 8)}, axis=0)
     condition = {"c": integers(0, 2, 2, 8).astype(bool)}
     yield "QLinearWhere", quantized("QLinearWhere", "c,q,xs,xz,b,bs,bz,ys,yz", [2, 8], other | condition)

@@ -81,6 +81,8 @@ struct tensor *convolve(struct call *c, struct tensor *x, struct tensor *w, stru
 struct tensor *average_windows(struct call *c, struct tensor *x);
 // The activation that the attributes of a fused operator name.
 struct tensor *activate(struct call *c, struct tensor *t);
+// Axes of a tensor of that rank, no one twice; false: an error.
+bool find_axes(struct recording *r, size_t rank, size_t count, const int64_t *numbers, size_t *axes);
 // Softmax over an axis, or, as operator sets before 13 have it, over all axes from there on.
 struct tensor *softmax_from(struct recording *r, struct tensor *x, int64_t axis, bool flattens);
 // Over the axes from `axis` on; scale and bias are broadcast to their shape, or NULL.

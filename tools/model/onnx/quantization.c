@@ -396,7 +396,8 @@ enum quantized {
     Q_LEAKY_RELU,
     Q_AVERAGE,
     Q_AVERAGE_ALL,
-    Q_SOFTMAX
+    Q_SOFTMAX,
+    Q_MEAN
 };
 
 static struct tensor *average_all(struct call *c, struct tensor *x)
@@ -409,6 +410,18 @@ static struct tensor *average_all(struct call *c, struct tensor *x)
     return reduce(c->r, MEAN, x, x->rank - 2, axes, true);
 }
 
+// Over all axes where none are told.
+static struct tensor *average_axes(struct call *c, struct tensor *x)
+{
+    size_t count, axes[MAX_RANK];
+    int64_t *numbers = get_ints(c, "axes", &count);
+    if (!find_axes(c->r, x->rank, count, numbers, axes))
+        return NULL;
+    for (size_t i = 0; count == 0 && i < x->rank; i++)
+        axes[i] = i;
+    return reduce(c->r, MEAN, x, count ? count : x->rank, axes, get_int(c, "keepdims", 1) != 0);
+}
+
 static struct tensor *compute_quantized(struct call *c, enum quantized op, struct tensor *x)
 {
     struct recording *r = c->r;
@@ -418,6 +431,8 @@ static struct tensor *compute_quantized(struct call *c, enum quantized op, struc
         return unary(r, SIGMOID, x);
     case Q_LEAKY_RELU:
         return leaky_relu(r, x, get_float(c, "alpha", 0.01));
+    case Q_MEAN:
+        return average_axes(c, x);
     case Q_SOFTMAX:
         return softmax_from(r, x, get_int(c, "axis", -1), get_int(c, "opset", 13) < 13);
     default:

@@ -15,30 +15,34 @@ static bool is_byte(int64_t type)
     return type == ONNX_UINT8 || type == ONNX_INT8;
 }
 
+bool find_axes(struct recording *r, size_t rank, size_t count, const int64_t *numbers, size_t *axes)
+{
+    bool used[MAX_RANK] = {false};
+    if (count > rank)
+        return fail(r, "%zu axes of a tensor of rank %zu", count, rank);
+    for (size_t i = 0; i < count; i++) {
+        if (!find_axis(r, numbers[i], rank, &axes[i]))
+            return false;
+        if (used[axes[i]])
+            return fail(r, "axis %zu is reduced twice", axes[i]);
+        used[axes[i]] = true;
+    }
+    return true;
+}
+
 void record_reduce(struct call *c)
 {
     struct recording *r = c->r;
     struct tensor *x = input(c, 0);
     size_t count, axes[MAX_RANK];
     int64_t *numbers;
-    bool keep = get_int(c, "keepdims", 1) != 0, used[MAX_RANK] = {false};
+    bool keep = get_int(c, "keepdims", 1) != 0;
     get_list(c, 1, "axes", &count, &numbers);
     if (r->failed)
         return;
     bool all = count == 0 && !get_int(c, "noop_with_empty_axes", 0); // otherwise no axis: each element alone
-    if (count > x->rank) {
-        fail(r, "%zu axes of a tensor of rank %zu", count, x->rank);
+    if (!find_axes(r, x->rank, count, numbers, axes))
         return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (!find_axis(r, numbers[i], x->rank, &axes[i]))
-            return;
-        if (used[axes[i]]) {
-            fail(r, "axis %zu is reduced twice", axes[i]);
-            return;
-        }
-        used[axes[i]] = true;
-    }
     for (size_t i = 0; all && i < x->rank; i++)
         axes[i] = i;
     count = all ? x->rank : count;
@@ -62,13 +66,12 @@ void record_integer_sum(struct call *c)
     struct tensor *x = input(c, 0);
     size_t count, axes[MAX_RANK];
     int64_t *numbers = get_ints(c, "axes", &count);
-    if (count < 1 || count > x->rank) {
-        fail(r, "%zu axes of a tensor of rank %zu", count, x->rank);
+    if (count < 1) {
+        fail(r, "0 axes of a tensor of rank %zu", x->rank);
         return;
     }
-    for (size_t i = 0; i < count; i++)
-        if (!find_axis(r, numbers[i], x->rank, &axes[i]))
-            return;
+    if (!find_axes(r, x->rank, count, numbers, axes))
+        return;
     set_output(c, 0, reduce(r, SUM, cast(r, x, ONNX_INT32), count, axes, get_int(c, "keepdims", 1) != 0));
 }
 
