@@ -16,9 +16,8 @@ struct model_description {
     WNNModelValue *inputs, *outputs;
     WNNModelMetadata *metadata;
     WNNModelOperator *operators;
-    size_t input_count, output_count, metadata_count, operator_count;
-    size_t *slots; // of a hash table of operators: their places, from 1 on; NULL: there will be few
-    size_t slot_count;
+    size_t input_count, output_count, metadata_count, operator_count, operator_capacity;
+    size_t *slots; // of a hash table of operators, two for each that has room: their places, from 1 on
 };
 
 struct model_record {
@@ -56,9 +55,9 @@ struct model_format {
     void (*close)(void *opened);
 };
 
-// Counts a node of an operator. `operators` has room for one more, and so have `slots`.
-void wnn_model_count_operator(struct model_description *description, WNNStringView domain, WNNStringView name,
-                              bool supported);
+// Counts a node of an operator; false: no memory.
+bool wnn_model_count_operator(struct model_memory *memory, struct model_description *description,
+                              WNNStringView domain, WNNStringView name, bool supported);
 
 // How much is read of a pipe or device that begins so (struct mapping_rule); of what is no model, the
 // beginning.

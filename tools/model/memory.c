@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/model/memory.h"
 
+#include <stdalign.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -34,7 +35,7 @@ static unsigned char *add_block(struct model_memory *memory, size_t bytes)
 
 void *wnn_model_allocate(struct model_memory *memory, size_t count, size_t size)
 {
-    const size_t most = memory->limit - memory->used, alignment = sizeof(max_align_t);
+    const size_t most = memory->limit - memory->used, alignment = alignof(max_align_t);
     size_t left = most > sizeof(struct model_block) ? most - sizeof(struct model_block) : 0;
     count = count ? count : 1;
     if (count > (SIZE_MAX - alignment) / size)

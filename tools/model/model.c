@@ -42,35 +42,52 @@ static size_t hash(size_t h, WNNStringView view)
     return h ^ h >> 29;
 }
 
-// The place of an operator, or where there is none yet.
-static size_t find_operator(const struct model_description *description, WNNStringView domain,
-                            WNNStringView name)
+// The slot of an operator, or one that is 0: there is none yet.
+static size_t *find_slot(const struct model_description *description, WNNStringView domain,
+                         WNNStringView name)
 {
-    const WNNModelOperator *operators = description->operators;
-    size_t at = description->slot_count ? hash(hash(0, name), domain) % description->slot_count : 0;
-    if (description->slots) {
-        for (; description->slots[at]; at = at + 1 < description->slot_count ? at + 1 : 0) {
-            const WNNModelOperator *found = &operators[description->slots[at] - 1];
-            if (equal(found->name, name) && equal(found->domain, domain))
-                return description->slots[at] - 1;
-        }
-        description->slots[at] = description->operator_count + 1;
-        return description->operator_count;
+    size_t count = 2 * description->operator_capacity, at = hash(hash(0, name), domain) % count;
+    for (; description->slots[at]; at = at + 1 < count ? at + 1 : 0) {
+        const WNNModelOperator *found = &description->operators[description->slots[at] - 1];
+        if (equal(found->name, name) && equal(found->domain, domain))
+            break;
     }
-    while (at < description->operator_count &&
-           !(equal(operators[at].name, name) && equal(operators[at].domain, domain)))
-        at++;
-    return at;
+    return &description->slots[at];
 }
 
-void wnn_model_count_operator(struct model_description *description, WNNStringView domain, WNNStringView name,
-                              bool supported)
+// Models have many nodes, and of few operators.
+static bool grow_operators(struct model_memory *memory, struct model_description *description)
 {
-    size_t at = find_operator(description, domain, name);
-    if (at == description->operator_count)
-        description->operators[description->operator_count++] =
-            (WNNModelOperator){domain, name, 0, supported};
-    description->operators[at].count++;
+    enum {
+        FIRST = 16
+    };
+    size_t capacity = description->operator_capacity ? 2 * description->operator_capacity : FIRST;
+    WNNModelOperator *operators = wnn_model_allocate(memory, capacity, sizeof *operators);
+    size_t *slots = wnn_model_allocate(memory, 2 * capacity, sizeof *slots);
+    if (!operators || !slots)
+        return false;
+    if (description->operator_count)
+        memcpy(operators, description->operators, description->operator_count * sizeof *operators);
+    description->operators = operators;
+    description->operator_capacity = capacity;
+    description->slots = slots;
+    for (size_t i = 0; i < description->operator_count; i++)
+        *find_slot(description, operators[i].domain, operators[i].name) = i + 1;
+    return true;
+}
+
+bool wnn_model_count_operator(struct model_memory *memory, struct model_description *description,
+                              WNNStringView domain, WNNStringView name, bool supported)
+{
+    if (description->operator_count == description->operator_capacity && !grow_operators(memory, description))
+        return false;
+    size_t *slot = find_slot(description, domain, name);
+    if (*slot == 0) {
+        description->operators[description->operator_count] = (WNNModelOperator){domain, name, 0, supported};
+        *slot = ++description->operator_count;
+    }
+    description->operators[*slot - 1].count++;
+    return true;
 }
 
 // Names of formats, for a message.

@@ -71,11 +71,8 @@ static bool describe(const struct onnx_file *file, struct model_memory *memory, 
     to->inputs = wnn_model_allocate(memory, graph->input_count, sizeof *to->inputs);
     to->outputs = wnn_model_allocate(memory, graph->output_count, sizeof *to->outputs);
     to->metadata = wnn_model_allocate(memory, file->metadata_count, sizeof *to->metadata);
-    to->operators = wnn_model_allocate(memory, graph->node_count, sizeof *to->operators);
-    to->slot_count = 2 * graph->node_count + 1;
-    to->slots = wnn_model_allocate(memory, to->slot_count, sizeof *to->slots);
     struct bytes *constants = sort_constants(memory, graph);
-    bool good = to->inputs && to->outputs && to->metadata && to->operators && to->slots && constants;
+    bool good = to->inputs && to->outputs && to->metadata && constants;
     for (size_t i = 0; good && i < graph->input_count; i++)
         if (!bsearch(&graph->inputs[i].name, constants, graph->initializer_count, sizeof *constants,
                      compare_names))
@@ -87,9 +84,9 @@ static bool describe(const struct onnx_file *file, struct model_memory *memory, 
             (WNNModelMetadata){view_of(file->metadata[i].key), view_of(file->metadata[i].value)};
     for (size_t i = 0; good && i < graph->node_count; i++) {
         const struct onnx_node *node = &graph->nodes[i];
-        wnn_model_count_operator(to, view_of(node->domain), view_of(node->operation),
-                                 wnn_onnx_operator(node->domain, node->operation) != NULL ||
-                                     wnn_onnx_function(file, node) != NULL);
+        good = wnn_model_count_operator(memory, to, view_of(node->domain), view_of(node->operation),
+                                        wnn_onnx_operator(node->domain, node->operation) != NULL ||
+                                            wnn_onnx_function(file, node) != NULL);
     }
     to->info = (WNNModelInfo){NULL,
                               WNNModelFormat_ONNX,

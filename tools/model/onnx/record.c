@@ -213,6 +213,13 @@ static struct bytes name_of(const struct onnx_node *node)
     return node->name.size == 0 && node->outputs.count ? node->outputs.items[0] : node->name;
 }
 
+#define FEW 8 // inputs or outputs of a node, which need no memory
+
+static struct tensor **make_places(struct recording *r, size_t count, struct tensor **few)
+{
+    return count <= FEW ? few : wnn_model_allocate(r->memory, count, sizeof(struct tensor *));
+}
+
 // False: an error, which is among the document's.
 static bool record_node(struct recording *r, struct scope *scope, const struct onnx_node *node)
 {
@@ -225,8 +232,9 @@ static bool record_node(struct recording *r, struct scope *scope, const struct o
                         .caller = scope->caller,
                         .function = scope->function,
                         .version = version_of(scope, node->domain)};
-    call.inputs = wnn_model_allocate(r->memory, call.input_count, sizeof(struct tensor *));
-    call.outputs = wnn_model_allocate(r->memory, call.output_count, sizeof(struct tensor *));
+    struct tensor *inputs[FEW] = {NULL}, *outputs[FEW] = {NULL}; // nothing refers to them afterwards
+    call.inputs = make_places(r, call.input_count, inputs);
+    call.outputs = make_places(r, call.output_count, outputs);
     struct bytes label = r->label;
     r->label = name_of(node);
     bool good = call.inputs && call.outputs, silent = false;

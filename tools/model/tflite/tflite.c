@@ -179,14 +179,15 @@ static bool describe(struct tflite_model *model, struct model_memory *memory, st
     model->output_names = wnn_model_allocate(memory, graph->outputs.count, sizeof(WNNStringView));
     to->inputs = wnn_model_allocate(memory, graph->inputs.count, sizeof *to->inputs);
     to->outputs = wnn_model_allocate(memory, graph->outputs.count, sizeof *to->outputs);
-    to->operators = wnn_model_allocate(memory, graph->operator_count, sizeof *to->operators);
-    if (!model->input_names || !model->output_names || !to->inputs || !to->outputs || !to->operators ||
+    if (!model->input_names || !model->output_names || !to->inputs || !to->outputs ||
         !describe_values(model, memory, to) || !describe_metadata(model, memory, to))
         return false;
     for (size_t i = 0; i < graph->operator_count; i++) {
         const struct tflite_operator *node = &graph->operators[i];
         WNNStringView domain = {"custom", node->builtin == TFLITE_CUSTOM ? 6 : 0};
-        wnn_model_count_operator(to, domain, view_of(wnn_tflite_name(node)), wnn_tflite_find(node) != NULL);
+        if (!wnn_model_count_operator(memory, to, domain, view_of(wnn_tflite_name(node)),
+                                      wnn_tflite_find(node) != NULL))
+            return false;
     }
     to->info = (WNNModelInfo){.format = WNNModelFormat_TensorFlowLite,
                               .name = view_of(graph->name),

@@ -571,6 +571,7 @@ bool webnn_record_call(struct webnn_recorder *recorder, const struct statement *
                        struct error *error)
 {
     struct call state = {.recorder = recorder, .error = error, .value = &statement->value}, *call = &state;
+    struct arena_mark mark = wnn_arena_mark(recorder->arena); // names have their places already
     size_t capacity = statement->target_count + 8, count = 0;
     WNNOperand *outputs = allocate(call, capacity * sizeof *outputs);
     bool good = outputs != NULL;
@@ -591,5 +592,6 @@ bool webnn_record_call(struct webnn_recorder *recorder, const struct statement *
         if (!webnn_add_name(recorder, &statement->targets[i], good ? outputs[i] : NULL, STRING(""), place))
             good = false;
     }
+    wnn_arena_rewind(recorder->arena, mark);
     return good;
 }

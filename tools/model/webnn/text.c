@@ -29,6 +29,7 @@ struct token {
 struct parser {
     struct graph_text *text;
     struct arena *arena;
+    struct arena lists; // while they grow: most are short, and stay as long as they are
     struct error *error;
     const char *next, *end;
     struct place place;                                                            // of next
@@ -431,8 +432,20 @@ static bool take_type(struct parser *parser, struct descriptor *type)
 
 static bool take_value(struct parser *parser, unsigned depth, struct value *value);
 
+// A list that has grown, as long as it is; NULL and an error: no memory.
+static void *keep_list(struct parser *parser, struct arena_mark mark, const void *items, size_t size)
+{
+    void *kept = wnn_arena_copy(parser->arena, items, size);
+    wnn_arena_rewind(&parser->lists, mark);
+    if (!kept)
+        wnn_fail_memory(parser->error);
+    return kept;
+}
+
 static bool take_list(struct parser *parser, unsigned depth, struct value *value)
 {
+    struct arena_mark mark = wnn_arena_mark(&parser->lists);
+    struct value *items = NULL;
     size_t capacity = 0;
     value->kind = VALUE_LIST;
     if (!advance(parser))
@@ -441,19 +454,22 @@ static bool take_list(struct parser *parser, unsigned depth, struct value *value
         struct value item;
         if (!take_value(parser, depth + 1, &item))
             return false;
-        value->items = wnn_arena_grow(parser->arena, value->items, value->item_count, &capacity, sizeof item);
-        if (!value->items)
+        items = wnn_arena_grow(&parser->lists, items, value->item_count, &capacity, sizeof item);
+        if (!items)
             return wnn_fail_memory(parser->error);
-        value->items[value->item_count++] = item;
+        items[value->item_count++] = item;
         if (!at_mark(parser, ']') && !expect(parser, ',', "',' or ']' in the list"))
             return false;
     }
-    return advance(parser);
+    value->items = keep_list(parser, mark, items, value->item_count * sizeof *items);
+    return value->items && advance(parser);
 }
 
 // The arguments of a call whose name has been read into value->text.
 static bool take_arguments(struct parser *parser, unsigned depth, struct value *value)
 {
+    struct arena_mark mark = wnn_arena_mark(&parser->lists);
+    struct argument *arguments = NULL;
     size_t capacity = 0;
     value->kind = VALUE_CALL;
     if (!expect(parser, '(', "'('"))
@@ -467,15 +483,16 @@ static bool take_arguments(struct parser *parser, unsigned depth, struct value *
             if (!advance(parser) || !take_value(parser, depth + 1, &argument.value))
                 return false;
         }
-        value->arguments = wnn_arena_grow(parser->arena, value->arguments, value->argument_count, &capacity,
-                                          sizeof argument);
-        if (!value->arguments)
+        arguments =
+            wnn_arena_grow(&parser->lists, arguments, value->argument_count, &capacity, sizeof argument);
+        if (!arguments)
             return wnn_fail_memory(parser->error);
-        value->arguments[value->argument_count++] = argument;
+        arguments[value->argument_count++] = argument;
         if (!at_mark(parser, ')') && !expect(parser, ',', "',' or ')' after the argument"))
             return false;
     }
-    return advance(parser);
+    value->arguments = keep_list(parser, mark, arguments, value->argument_count * sizeof *arguments);
+    return value->arguments && advance(parser);
 }
 
 static bool take_value(struct parser *parser, unsigned depth, struct value *value)
@@ -751,17 +768,8 @@ static bool take_header(struct parser *parser)
     return expect(parser, '{', "'{'");
 }
 
-bool graph_text_parse(const char *path, const unsigned char *data, size_t size, struct arena *arena,
-                      struct graph_text *text, struct error *error)
+static bool take_graph(struct parser *parser)
 {
-    *text = (struct graph_text){.path = path, .name = {"", 0}};
-    struct parser state = {.text = text,
-                           .arena = arena,
-                           .error = error,
-                           .next = (const char *)data,
-                           .end = (const char *)data + size,
-                           .place = {1, 1}};
-    struct parser *parser = &state;
     if (!advance(parser) || !take_header(parser))
         return false;
     while (!at_mark(parser, '}'))
@@ -772,4 +780,20 @@ bool graph_text_parse(const char *path, const unsigned char *data, size_t size, 
     if (parser->token.kind != TOKEN_END)
         return fail_token(parser, "the end of the file");
     return true;
+}
+
+bool graph_text_parse(const char *path, const unsigned char *data, size_t size, struct arena *arena,
+                      struct graph_text *text, struct error *error)
+{
+    *text = (struct graph_text){.path = path, .name = {"", 0}};
+    struct parser parser = {.text = text,
+                            .arena = arena,
+                            .error = error,
+                            .next = (const char *)data,
+                            .end = (const char *)data + size,
+                            .place = {1, 1}};
+    wnn_arena_init(&parser.lists, arena->allocator);
+    bool good = take_graph(&parser);
+    wnn_arena_free(&parser.lists);
+    return good;
 }

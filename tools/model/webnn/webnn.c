@@ -376,29 +376,28 @@ static bool describe_type(struct model_memory *memory, const struct text_name *n
     return dimensions != NULL;
 }
 
-static void count_operators(struct model_description *description, const struct value *value)
+static bool count_operator(struct model_memory *memory, struct model_description *description,
+                           const struct value *value)
 {
-    if (value->kind != VALUE_CALL)
-        return;
     WNNStringView name = wnn_string_view(value->text);
-    wnn_model_count_operator(description, (WNNStringView){"", 0}, name,
-                             wnnFindOperator(name) != WNN_INDEX_NONE);
+    return value->kind != VALUE_CALL ||
+           wnn_model_count_operator(memory, description, (WNNStringView){"", 0}, name,
+                                    wnnFindOperator(name) != WNN_INDEX_NONE);
 }
 
 static bool describe(const struct graph_text *text, struct model_memory *memory, struct model_description *to)
 {
     to->inputs = wnn_model_allocate(memory, text->input_count, sizeof *to->inputs);
     to->outputs = wnn_model_allocate(memory, text->output_count, sizeof *to->outputs);
-    to->operators = wnn_model_allocate(memory, text->statement_count, sizeof *to->operators);
     to->metadata = wnn_model_allocate(memory, 0, sizeof *to->metadata);
-    bool good = to->inputs && to->outputs && to->operators && to->metadata;
+    bool good = to->inputs && to->outputs && to->metadata;
     for (size_t i = 0; good && i < text->input_count; i++)
         good = describe_type(memory, &text->inputs[i].name, &text->inputs[i].type,
                              &to->inputs[to->input_count++]);
     for (size_t i = 0; good && i < text->output_count; i++) // types are known once they are recorded
         to->outputs[to->output_count++] = (WNNModelValue){.name = wnn_string_view(text->outputs[i].name)};
     for (size_t i = 0; good && i < text->statement_count; i++)
-        count_operators(to, &text->statements[i].value);
+        good = count_operator(memory, to, &text->statements[i].value);
     to->info = (WNNModelInfo){.format = WNNModelFormat_WebNN,
                               .name = wnn_string_view(text->name),
                               .formatVersion = text->version,
