@@ -394,6 +394,11 @@ struct tensor *with_number(struct recording *r, enum binary op, struct tensor *a
     return a ? binary(r, op, a, make_number(r, a->type, b)) : NULL;
 }
 
+struct tensor *with_size(struct recording *r, enum binary op, struct tensor *a, int64_t b)
+{
+    return a ? binary(r, op, a, make_size(r, a->type, b)) : NULL;
+}
+
 struct tensor *number_with(struct recording *r, enum binary op, double a, struct tensor *b)
 {
     return b ? binary(r, op, make_number(r, b->type, a), b) : NULL;
@@ -429,6 +434,18 @@ struct tensor *choose(struct recording *r, struct tensor *condition, struct tens
     WNNOperand c = operand_of(r, condition), x = operand_of(r, a), y = operand_of(r, b);
     WNNOperatorOptions options = {NULL, label_of(r)};
     return c && x && y ? make_operand(r, a->type, wnnGraphBuilderWhere(r->builder, c, x, y, &options)) : NULL;
+}
+
+struct tensor *clamp_to_size(struct recording *r, struct tensor *t, int64_t size)
+{
+    if (!is_late(size))
+        return clamp(r, t, 0, (double)(size - 1));
+    // Of a size of 0 nothing is taken, but where is computed: as a number, which may be negative, and no
+    // size.
+    struct tensor *count = t ? make_size(r, t->type, size) : NULL;
+    WNNOperand operand = operand_of(r, count);
+    count = operand ? make_operand(r, t->type, operand) : NULL;
+    return with_number(r, MAX, binary(r, MIN, t, with_number(r, SUB, count, 1)), 0);
 }
 
 struct tensor *clamp(struct recording *r, struct tensor *t, double low, double high)
@@ -774,11 +791,16 @@ struct tensor *concat(struct recording *r, size_t count, struct tensor *const *t
     for (size_t i = 0; operands && i < used; i++)
         if (!(operands[i] = operand_of(r, all[i])))
             return NULL;
+    if (!operands)
+        return fail(r, "there is not enough memory");
     WNNOperatorOptions options = {NULL, label_of(r)};
-    return operands
-               ? make_operand(r, all[0]->type,
-                              wnnGraphBuilderConcat(r->builder, used, operands, (uint32_t)axis, &options))
-               : fail(r, "there is not enough memory");
+    struct tensor *result = make_operand(
+        r, all[0]->type, wnnGraphBuilderConcat(r->builder, used, operands, (uint32_t)axis, &options));
+    if (result && result->rank == 1 && is_integer(result->type)) {
+        result->items = all;
+        result->item_count = used;
+    }
+    return result;
 }
 
 struct tensor *gather(struct recording *r, struct tensor *t, struct tensor *indices, size_t axis)
@@ -999,11 +1021,19 @@ struct tensor *cumulative_sum(struct recording *r, struct tensor *t, size_t axis
                    : NULL;
 }
 
+struct tensor *range(struct recording *r, struct tensor *start, struct tensor *limit, struct tensor *step)
+{
+    WNNOperand a = operand_of(r, reshape(r, start, 0, NULL)), b = operand_of(r, reshape(r, limit, 0, NULL)),
+               s = operand_of(r, reshape(r, step, 0, NULL));
+    WNNOperatorOptions options = {NULL, label_of(r)};
+    return a && b && s ? make_operand(r, start->type, wnnGraphBuilderRange(r->builder, a, b, s, &options))
+                       : NULL;
+}
+
 struct tensor *late_range(struct recording *r, int64_t count)
 {
-    int64_t one = 1;
-    struct tensor *ones = expand(r, make_filled(r, TYPE_INT64, 1, &one, 1), 1, &count);
-    return cumulative_sum(r, ones, 0, true, false);
+    return range(r, make_number(r, TYPE_INT64, 0), make_size(r, TYPE_INT64, count),
+                 make_number(r, TYPE_INT64, 1));
 }
 
 struct tensor *log_softmax(struct recording *r, struct tensor *t, size_t axis)

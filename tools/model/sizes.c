@@ -7,6 +7,9 @@
 #include "tools/model/tensor.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#define MAX_SIZES 64 // of one tensor; the builder knows no more
 
 bool knows_shape(const struct tensor *t)
 {
@@ -151,6 +154,11 @@ int64_t compute_size(struct recording *r, enum binary op, int64_t a, int64_t b)
     return op == DIV ? a / b : op == MIN ? (a < b ? a : b) : op == MAX ? (a > b ? a : b) : result;
 }
 
+bool sizes_differ(int64_t a, int64_t b)
+{
+    return a != b && !is_late(a) && !is_late(b);
+}
+
 int64_t size_product(struct recording *r, const int64_t *dims, size_t count)
 {
     if (!has_late(dims, count))
@@ -165,11 +173,15 @@ int64_t size_product(struct recording *r, const int64_t *dims, size_t count)
 // Elements, and text
 // ---------------------------------------------------------------------------------------------------------------
 
-// So many ones, added.
-static struct tensor *count_ones(struct recording *r, int64_t size)
+// The shape of a tensor of that size, which is not computed: [1] of int64.
+static struct tensor *shape_of_size(struct recording *r, int64_t size)
 {
-    struct tensor *one = make_filled(r, TYPE_INT64, 1, &(int64_t){1}, 1);
-    return reduce_axis(r, SUM, expand(r, one, 1, &size), 0);
+    WNNOperand ones = operand_of(r, expand(r, make_filled(r, TYPE_INT64, 1, &(int64_t){1}, 1), 1, &size));
+    WNNOperatorOptions options = {NULL, label_of(r)};
+    if (!ones)
+        return NULL;
+    return cast(r, make_operand(r, TYPE_UINT32, wnnGraphBuilderShape(r->builder, ones, &options)),
+                TYPE_INT64);
 }
 
 struct tensor *record_late(struct recording *r, const struct tensor *t)
@@ -184,10 +196,59 @@ struct tensor *record_late(struct recording *r, const struct tensor *t)
         while (end < count && !is_late(t->ints[end]))
             end++;
         parts[part_count++] =
-            end > at ? make_ints(r, (size_t)(end - at), t->ints + at) : count_ones(r, t->ints[at]);
+            end > at ? make_ints(r, (size_t)(end - at), t->ints + at) : shape_of_size(r, t->ints[at]);
         at = end > at ? end : at + 1;
     }
     return r->failed ? NULL : reshape(r, cast(r, concat(r, part_count, parts, 0), t->type), t->rank, t->dims);
+}
+
+// The size that an operand of one integer is; false: it does not follow from sizes, or is none.
+static bool find_element(struct recording *r, WNNOperand element, int64_t *size)
+{
+    WNNOperatorOptions options = {NULL, label_of(r)};
+    WNNNumber number = {WNNNumberType_Int64, {.i64 = 1}};
+    WNNOperand one = wnnGraphBuilderScalarConstant(r->builder, WNNDataType_Int32, number);
+    WNNOperand many = wnnGraphBuilderExpandDynamic(r->builder, one, element, &options);
+    if (!many) {
+        wnnGraphBuilderClearError(r->builder);
+        return false;
+    }
+    uint32_t found = wnnOperandGetShape(many).data[0];
+    *size = found > INT32_MAX ? late_size(found) : (int64_t)found;
+    return true;
+}
+
+static bool find_elements(struct recording *r, struct tensor *t, int64_t *elements)
+{
+    int64_t count = count_elements(t);
+    if (is_known(r, t)) {
+        memcpy(elements, t->ints, (size_t)count * sizeof *elements);
+        return true;
+    }
+    for (size_t i = 0, at = 0; i < t->item_count; at += (size_t)count_elements(t->items[i++]))
+        if (!find_elements(r, t->items[i], elements + at))
+            return false;
+    if (t->item_count)
+        return true;
+    struct tensor *list = reshape(r, cast(r, t, TYPE_INT64), 1, &count);
+    for (int64_t i = 0; i < count && !r->failed; i++) {
+        WNNOperand element = operand_of(r, slice_axis(r, list, 0, i, 1, 1));
+        if (!element || !find_element(r, element, &elements[i]))
+            return false;
+    }
+    return !r->failed;
+}
+
+bool find_sizes(struct recording *r, struct tensor *t)
+{
+    int64_t count = count_elements(t);
+    if (!r->late || !is_integer(t->type) || !t->operand || t->is_input || count > MAX_SIZES)
+        return false;
+    int64_t *elements = wnn_model_allocate(r->memory, (size_t)count, sizeof *elements);
+    if (!elements || !find_elements(r, t, elements))
+        return false;
+    t->ints = elements;
+    return true;
 }
 
 const char *late_name(const struct recording *r, int64_t size, char buffer[120])

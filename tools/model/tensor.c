@@ -213,6 +213,8 @@ struct tensor *make_ints(struct recording *r, size_t count, const int64_t *value
 
 struct tensor *make_filled(struct recording *r, int64_t type, size_t rank, const int64_t *dims, double value)
 {
+    if (has_late(dims, rank))
+        return expand(r, make_number(r, type, value), rank, dims);
     struct tensor *t = make_known(r, type, rank, dims);
     for (int64_t i = 0; t && i < count_elements(t); i++)
         set_known(t, i, value);
@@ -224,8 +226,22 @@ struct tensor *make_number(struct recording *r, int64_t type, double value)
     return make_filled(r, type, 0, NULL, value);
 }
 
+struct tensor *make_size(struct recording *r, int64_t type, int64_t size)
+{
+    struct tensor *t = make_known(r, TYPE_INT64, 0, NULL);
+    if (t)
+        t->ints[0] = size;
+    return cast(r, t, type);
+}
+
 struct tensor *make_range(struct recording *r, int64_t type, int64_t start, int64_t count, int64_t step)
 {
+    if (is_late(start) || is_late(count) || is_late(step)) {
+        struct tensor *places =
+            is_late(count) ? late_range(r, count) : make_range(r, TYPE_INT64, 0, count, 1);
+        places = step == 1 ? places : with_size(r, MUL, places, step);
+        return cast(r, start == 0 ? places : with_size(r, ADD, places, start), type);
+    }
     struct tensor *t = make_known(r, type, 1, &count);
     for (int64_t i = 0; t && i < count; i++)
         set_known(t, i, (double)(start + i * step));
@@ -411,7 +427,7 @@ bool require_known(struct recording *r, struct tensor *t, const char *what)
 {
     if (!t || r->failed)
         return false;
-    if (is_known(r, t) || (t->source && !r->failed && read_source(r, t)))
+    if (is_known(r, t) || (t->source && !r->failed && read_source(r, t)) || find_sizes(r, t))
         return true;
     return fail(r, "%s has to be known when the graph is recorded, but is computed by it or given to it",
                 what);

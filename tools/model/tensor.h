@@ -85,7 +85,8 @@ struct tensor {
     int64_t *ints;
     double *reals;
     bool is_input; // of the model, to be given when the graph is computed
-    // Of a sequence, whose type is TYPE_SEQUENCE and whose rank is 0.
+    // Of a sequence, whose type is TYPE_SEQUENCE and whose rank is 0. Of other tensors: the lists of integers
+    // that were joined to it, or none.
     struct tensor **items;
     size_t item_count;
 };
@@ -142,8 +143,11 @@ struct tensor *make_tensor(struct recording *r, int64_t type, size_t rank, const
 struct tensor *make_known(struct recording *r, int64_t type, size_t rank, const int64_t *dims); // zeros
 struct tensor *make_ints(struct recording *r, size_t count, const int64_t *values); // int64, [count]
 struct tensor *make_number(struct recording *r, int64_t type, double value);        // rank 0
+// Dimensions that are late make an operand of it, whose elements are not at hand.
 struct tensor *make_filled(struct recording *r, int64_t type, size_t rank, const int64_t *dims, double value);
+// Each of the three may be late.
 struct tensor *make_range(struct recording *r, int64_t type, int64_t start, int64_t count, int64_t step);
+struct tensor *make_size(struct recording *r, int64_t type, int64_t size); // rank 0; the size may be late
 struct tensor *make_constant(struct recording *r, const struct constant *source);
 struct tensor *make_operand(struct recording *r, int64_t type,
                             WNNOperand operand); // NULL: the builder's error
@@ -232,8 +236,10 @@ struct tensor *unary(struct recording *r, enum unary op, struct tensor *a);
 struct tensor *binary(struct recording *r, enum binary op, struct tensor *a, struct tensor *b); // broadcasts
 struct tensor *with_number(struct recording *r, enum binary op, struct tensor *a, double b);    // of a's type
 struct tensor *number_with(struct recording *r, enum binary op, double a, struct tensor *b);    // of b's type
+struct tensor *with_size(struct recording *r, enum binary op, struct tensor *a, int64_t b);     // may be late
 struct tensor *choose(struct recording *r, struct tensor *condition, struct tensor *a, struct tensor *b);
 struct tensor *clamp(struct recording *r, struct tensor *t, double low, double high);
+struct tensor *clamp_to_size(struct recording *r, struct tensor *t, int64_t size); // 0 to size - 1
 struct tensor *elu(struct recording *r, struct tensor *t, double alpha);
 struct tensor *leaky_relu(struct recording *r, struct tensor *t, double alpha);
 struct tensor *hard_sigmoid(struct recording *r, struct tensor *t, double alpha, double beta);
@@ -260,6 +266,8 @@ struct tensor *reduce_axis(struct recording *r, enum reduction op, struct tensor
 struct tensor *arg_max(struct recording *r, struct tensor *t, size_t axis, bool least, bool keep); // int64
 struct tensor *matmul(struct recording *r, struct tensor *a, struct tensor *b); // ranks of at least 2
 struct tensor *softmax(struct recording *r, struct tensor *t, size_t axis);
+// From start to limit in steps, three numbers of one type that follow from sizes.
+struct tensor *range(struct recording *r, struct tensor *start, struct tensor *limit, struct tensor *step);
 // 0, 1 ... of int64, up to a size that is late.
 struct tensor *late_range(struct recording *r, int64_t count);
 struct tensor *cumulative_sum(struct recording *r, struct tensor *t, size_t axis, bool exclusive,
@@ -298,6 +306,12 @@ bool compute_late(struct recording *r, enum binary op, int64_t a, int64_t b, int
 // Of sizes, late or not: ADD, SUB, MUL, DIV, which rounds down, MIN or MAX. 0: an error.
 int64_t compute_size(struct recording *r, enum binary op, int64_t a, int64_t b);
 int64_t size_product(struct recording *r, const int64_t *dims, size_t count);
+// Whether two sizes are certainly not the same: what may be is found out when they are known.
+bool sizes_differ(int64_t a, int64_t b);
+
+// Whether the elements of integers that the graph computes follow from sizes: then they are known from now
+// on, as late ones.
+bool find_sizes(struct recording *r, struct tensor *t);
 
 // The operand of known integers of which some are late.
 struct tensor *record_late(struct recording *r, const struct tensor *t);

@@ -98,33 +98,28 @@ void record_constant_of_shape(struct call *c)
         set_output(c, 0, expand(r, value, count, dims));
 }
 
-// The numbers of one more element of a sum of ones each, in steps from a start.
-static struct tensor *count_up(struct recording *r, struct tensor *start, struct tensor *limit,
-                               struct tensor *step)
-{
-    int64_t by = step ? known_integer(step, 0) : 1;
-    if (!start->ints || by < 1 || is_late(by))
-        return fail(r, "a range to a size that is not known, of %s or in steps less than 1",
-                    type_name(start->type));
-    int64_t span = compute_size(r, SUB, limit->ints[0], start->ints[0]);
-    int64_t count = compute_size(r, DIV, compute_size(r, ADD, span, by - 1), by);
-    struct tensor *places = with_number(r, MUL, late_range(r, count), (double)by);
-    return cast(r, binary(r, ADD, places, cast(r, reshape(r, start, 0, NULL), ONNX_INT64)), start->type);
-}
-
 void record_range(struct call *c)
 {
     struct recording *r = c->r;
-    for (size_t i = 0; i < 2 + (input(c, 2) != NULL); i++)
-        if (!require_known(r, input(c, i), "a bound of the range") || count_elements(input(c, i)) != 1)
+    struct tensor *start = input(c, 0), *limit = input(c, 1),
+                  *step = input(c, 2) ? input(c, 2) : make_number(r, start->type, 1),
+                  *all[] = {start, limit, step};
+    bool known = true;
+    for (size_t i = 0; i < 3; i++) {
+        if (!all[i] || count_elements(all[i]) != 1) {
+            fail(r, "a bound of the range is not one number");
             return;
-    struct tensor *start = input(c, 0);
-    if (has_late_elements(start) || has_late_elements(input(c, 1))) {
-        set_output(c, 0, count_up(r, start, input(c, 1), input(c, 2)));
+        }
+        if (!r->late && !require_known(r, all[i], "a bound of the range"))
+            return;
+        known = known && is_known(r, all[i]) && !has_late_elements(all[i]);
+    }
+    if (!known) {
+        set_output(c, 0, range(r, start, limit, step));
         return;
     }
-    double first = known_number(start, 0), step = input(c, 2) ? known_number(input(c, 2), 0) : 1;
-    double count = ceil((known_number(input(c, 1), 0) - first) / step);
+    double first = known_number(start, 0), by = known_number(step, 0);
+    double count = ceil((known_number(limit, 0) - first) / by);
     if (!(fabs(count) <= MAX_RANGE)) {
         fail(r, "a range of %g numbers", count);
         return;
@@ -132,7 +127,7 @@ void record_range(struct call *c)
     int64_t size = count > 0 ? (int64_t)count : 0;
     struct tensor *t = make_known(r, start->type, 1, &size);
     for (int64_t i = 0; t && i < size; i++)
-        set_known(t, i, first + (double)i * step);
+        set_known(t, i, first + (double)i * by);
     set_output(c, 0, t);
 }
 
