@@ -58,7 +58,71 @@ def one(op, inputs, shape, sizes, weights=(), domain="", **attributes):
     return [node(op, inputs, domain=domain, **attributes)], shape, dict(weights), sizes
 
 
+CACHE = ["b", 2, "p", 8]
+NUMBERS = {"one": np.array([1], np.int64), "at": np.array(1, np.int64), "units": np.array(1, np.int64)}
+# What exporters compute lengths with: of a mask of all columns.
+LENGTHS = [node("ReduceSum", "mask one", "counts", keepdims=0), node("Sub", "counts units", "ends"),
+           node("Cast", "ends", "lengths", to=TensorProto.INT32), node("Shape", "mask", "sizes"),
+           node("Gather", "sizes at", "whole"), node("Cast", "whole", "total", to=TensorProto.INT32)]
+ANGLES = {"cosine": np.cos(np.arange(32)[:, None] * np.array([1, .3, .1, .05])).astype(np.float32),
+          "sine": np.sin(np.arange(32)[:, None] * np.array([1, .3, .1, .05])).astype(np.float32)}
+
+
+def group_query(runs, packed=False, inputs="", **attributes):
+    """Attention with a past that grows, or, where a run has no more columns than the past, lies in a buffer."""
+    given = {"q": ["b", "s", 64 if packed else 32], "mask": (TensorProto.INT64, ["b", "t"]), "pk": CACHE, "pv": CACHE}
+    if not packed:
+        given.update(k=["b", "s", 16], v=["b", "s", 16])
+    operands = ["q", *(["", ""] if packed else ["k", "v"]), "pk", "pv", "lengths", "total", *inputs.split()]
+    attention = helper.make_node("GroupQueryAttention", operands, ["y", "key", "value"], domain=MICROSOFT, num_heads=4, kv_num_heads=2,
+                                 **attributes)
+    lines = []
+    for batch, rows, past, columns, *hidden in runs:
+        mask = f"mask={batch}x{columns}:" + ";".join("0" if at in hidden else "1" for at in range(batch * columns))
+        lines.append(f"q={batch}x{rows}x{64 if packed else 32},k={batch}x{rows}x16,v={batch}x{rows}x16,"
+                     f"pk={batch}x2x{past}x8,pv={batch}x2x{past}x8,{mask}")
+    return [*LENGTHS, attention], given, {**NUMBERS, **ANGLES}, lines, "y", "key", "value"
+
+
+def decoder(layers, tokens):
+    """A language model whose weights are of 4 bits: a prompt of three words, and then one word after the other."""
+    weights = {**NUMBERS, **ANGLES, "table": floats(50, 32), "norm": np.abs(floats(32))}
+    nodes = [*LENGTHS, node("Gather", "table ids", "h0")]
+    given = {"ids": (TensorProto.INT64, ["b", "s"]), "mask": (TensorProto.INT64, ["b", "t"])}
+
+    def product(name, x, rows, columns):
+        weights[name] = RANDOM.integers(0, 256, (columns, rows // 32, 16)).astype(np.uint8)
+        weights[name + "s"] = np.abs(floats(columns * (rows // 32))) / 16
+        nodes.append(node("MatMulNBits", f"{x} {name} {name}s", name + "y", MICROSOFT, K=rows, N=columns, bits=4, block_size=32))
+        return name + "y"
+
+    for i in range(layers):
+        given.update({f"pk{i}": CACHE, f"pv{i}": CACHE})
+        nodes.append(node("SimplifiedLayerNormalization", f"h{i} norm", f"n{i}"))
+        operands = [product(f"qkv{i}", f"n{i}", 32, 64), "", "", f"pk{i}", f"pv{i}", "lengths", "total", "cosine", "sine"]
+        nodes.append(helper.make_node("GroupQueryAttention", operands, [f"a{i}", f"key{i}", f"value{i}"], domain=MICROSOFT, num_heads=4,
+                                      kv_num_heads=2, do_rotary=1))
+        nodes.append(node("SkipSimplifiedLayerNormalization", f"{product(f'o{i}', f'a{i}', 32, 32)} h{i} norm", f"m{i}", MICROSOFT))
+        nodes.append(node("QuickGelu", product(f"up{i}", f"m{i}", 32, 64), f"g{i}", MICROSOFT))
+        nodes.append(node("Add", f"{product(f'down{i}', f'g{i}', 64, 32)} m{i}", f"h{i + 1}"))
+    nodes.append(node("Identity", product("head", f"h{layers}", 32, 50), "y"))
+    runs = ["ids=1x3:7;3;41,mask=1x3:1," + ",".join(f"{name}=1x2x0x8" for name in given if name[0] == "p")]
+    for i in range(1, tokens):
+        caches = ",".join(f"pk{k}=@key{k},pv{k}=@value{k}" for k in range(layers))
+        runs.append(f"ids=1x1:{i * 11 % 50},mask=1x{3 + i}:1,{caches}")
+    return nodes, given, weights, runs, "y", *[f"{name}{i}" for i in range(layers) for name in ("key", "value")]
+
+
+# Batch, rows, past and columns, and which of the mask are hidden.
+GROWING = [(1, 5, 0, 5), (1, 1, 5, 6), (2, 3, 4, 7), (2, 3, 4, 7, 6)]
+BUFFER = [(1, 5, 16, 5), (1, 1, 16, 6), (2, 2, 9, 9, 8), (2, 1, 9, 4)]
+
 CASES = {
+    "group query": group_query(GROWING, do_rotary=1, inputs="cosine sine"),
+    "group query in a buffer": group_query(BUFFER, do_rotary=1, inputs="cosine sine"),
+    "group query, packed": group_query(GROWING, packed=True, do_rotary=1, rotary_interleaved=1, inputs="cosine sine"),
+    "group query of neighbors": group_query(GROWING, local_window_size=3, softcap=20.),
+    "a decoder of 16 words": decoder(2, 16),
     "lstm": recurrent("LSTM", 4), "lstm, both ways": recurrent("LSTM", 4, direction="bidirectional"),
     "gru": recurrent("GRU", 3), "gru, reset before": recurrent("GRU", 3, linear_before_reset=1, direction="reverse"),
     "depth to space": one("DepthToSpace", "x", IMAGE, IMAGES, blocksize=2),
@@ -103,14 +167,17 @@ REFUSED = {
 
 def try_case(program, folder, case):
     """What the program prints of the model, or its error."""
-    nodes, shape, weights, sizes = case
-    graph = helper.make_graph(nodes, "late", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
-                              [numpy_helper.from_array(array, name) for name, array in weights.items()])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid(MICROSOFT, 1)], ir_version=8)
+    nodes, inputs, weights, runs, *outputs = case
+    if isinstance(inputs, list):
+        inputs, runs = {"x": inputs}, [f"x={run}" for run in runs]
+    kinds = {name: (shape if isinstance(shape, tuple) else (TensorProto.FLOAT, shape)) for name, shape in inputs.items()}
+    graph = helper.make_graph(nodes, "late", [helper.make_tensor_value_info(name, *kind) for name, kind in kinds.items()],
+                              [onnx.ValueInfoProto(name=name) for name in outputs or ["y"]],
+                              [numpy_helper.from_array(np.asarray(array), name) for name, array in weights.items()])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18), helper.make_opsetid(MICROSOFT, 1)], ir_version=8)
     path = pathlib.Path(folder) / "model.onnx"
     path.write_bytes(model.SerializeToString())
-    ran = subprocess.run([program, path, "x", *sizes], capture_output=True, text=True, check=False)
+    ran = subprocess.run([program, path, *runs], capture_output=True, text=True, check=False)
     return ran.stdout.strip() if ran.returncode == 0 else f"error: {ran.stdout}{ran.stderr}".strip()
 
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention whose heads each have keys and values of their own.
+#include "tools/model/late.h"
 #include "tools/model/onnx/heads.h"
 
 // One of several that lie beside each other at an axis, without the axis.
@@ -14,13 +15,14 @@ static bool find_cache(struct call *c, struct cache *a, int64_t past, int64_t ro
 {
     struct recording *r = c->r;
     struct tensor *number = input(c, index);
-    *a = (struct cache){.past = past, .rows = rows, .total = past + rows};
+    *a = (struct cache){.past = past, .rows = rows, .total = compute_size(r, ADD, past, rows)};
     if (!number || past == 0)
         return !r->failed;
     if (!require_known(r, number, "past_sequence_length") || count_elements(number) != 1)
         return false;
     int64_t begin = known_integer(number, 0);
-    if (begin < 0 || begin + rows > past)
+    int64_t end = compute_size(r, ADD, begin, rows);
+    if (begin < 0 || (!is_late(end) && !is_late(past) && end > past))
         return fail(r, "past_sequence_length is %lld with %lld rows more, of %lld", (long long)begin,
                     (long long)rows, (long long)past);
     a->total = past;
@@ -31,7 +33,7 @@ static bool find_cache(struct call *c, struct cache *a, int64_t past, int64_t ro
 // As many rows of a buffer as there are.
 static struct tensor *filled_rows(struct recording *r, const struct cache *a, struct tensor *t)
 {
-    return a->begin && t ? slice_axis(r, t, 2, 0, a->begin->ints[0] + a->rows, 1) : t;
+    return a->begin && t ? slice_axis(r, t, 2, 0, compute_size(r, ADD, a->begin->ints[0], a->rows), 1) : t;
 }
 
 // Widths of query, key and value in the weights of Attention.
@@ -83,7 +85,7 @@ static void attend_to_parts(struct call *c, struct tensor *all, int64_t heads, c
     w.mask = padding_mask(r, mask_index, "mask_index", batch, rows, total, type,
                           get_float(c, "mask_filter_value", -10000));
     if (get_int(c, "unidirectional", 0))
-        w.mask = join_masks(r, w.mask, band_mask(r, type, rows, total - rows, total, 0));
+        w.mask = join_masks(r, w.mask, band_mask(r, type, rows, compute_size(r, SUB, total, rows), total, 0));
     w.mask = join_masks(r, w.mask, bias_mask(r, bias, batch, heads, rows, total, type));
     set_output(c, 0, attend(r, parts[0], key, value, &w));
     if (!wants(c, 1))
@@ -232,7 +234,8 @@ void record_multi_head_attention(struct call *c)
     w.mask = padding_mask(r, input(c, 4), "key_padding_mask", batch, rows, total, type,
                           get_float(c, "mask_filter_value", -10000));
     if (get_int(c, "unidirectional", 0))
-        w.mask = join_masks(r, w.mask, band_mask(r, type, rows, total - cache.rows, total, 0));
+        w.mask = join_masks(r, w.mask,
+                            band_mask(r, type, rows, compute_size(r, SUB, total, cache.rows), total, 0));
     w.mask = join_masks(r, w.mask, bias_mask(r, input(c, 5), batch, heads, rows, total, type));
     set_output(c, 0, attend(r, query, key, value, &w));
     set_output(c, 1, present[0]);
@@ -264,11 +267,12 @@ static struct tensor *general_mask(struct recording *r, struct tensor *mask, int
     int64_t dims[] = {1, 1, 1, 1}, zeros[4] = {0}, more[4] = {0};
     if (!mask || r->failed)
         return NULL;
-    if (mask->rank < 1 || mask->rank > 4 || mask->dims[mask->rank - 1] > total)
+    int64_t columns = mask->rank ? mask->dims[mask->rank - 1] : 0;
+    if (mask->rank < 1 || mask->rank > 4 || (!is_late(columns) && !is_late(total) && columns > total))
         return fail(r, "a mask of rank %zu, or of more columns than %lld", mask->rank, (long long)total);
     for (size_t i = 0; i < mask->rank; i++)
         dims[4 - mask->rank + i] = mask->dims[i];
-    more[3] = dims[3] == 1 ? 0 : total - dims[3];
+    more[3] = dims[3] == 1 ? 0 : compute_size(r, SUB, total, dims[3]);
     mask = reshape(r, mask, 4, dims);
     mask = mask && mask->type == ONNX_BOOL ? hide_unless(r, mask, type, lowest(type)) : cast(r, mask, type);
     return pad(r, mask, zeros, more, WNNPaddingMode_Constant, lowest(type));
@@ -281,7 +285,7 @@ static struct tensor *causal_mask(struct recording *r, struct tensor *lengths, i
 {
     if (!lengths)
         return band_mask(r, type, rows, past, total, 0);
-    struct tensor *first = with_number(r, SUB, lengths, (double)rows);
+    struct tensor *first = with_size(r, SUB, lengths, rows);
     struct tensor *last = range_at(r, 2, lengths->type, 0, rows),
                   *column = range_at(r, 3, lengths->type, 0, total);
     last = binary(r, ADD, last, first ? reshape(r, first, 4, (int64_t[]){lengths->dims[0], 1, 1, 1}) : NULL);
@@ -311,7 +315,7 @@ void record_plain_attention(struct call *c)
     }
     int64_t past = input(c, 4) && input(c, 4)->rank == 4 ? input(c, 4)->dims[2] : 0, rows = q->dims[2],
             type = q->type;
-    struct cache cache = {.past = past, .rows = k->dims[2], .total = past + k->dims[2]};
+    struct cache cache = {.past = past, .rows = k->dims[2], .total = compute_size(r, ADD, past, k->dims[2])};
     struct weighting w = {.scale = get_scale(c, q->dims[3]), .cap = get_float(c, "softcap", 0)};
     w.shows = wants(c, 3) ? modes[mode] : SHOW_NOTHING;
     k = extend(r, &cache, input(c, 4), k, "past_key");

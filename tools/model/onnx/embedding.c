@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What transformers know of positions, and the tables that they look words up in.
+#include "tools/model/late.h"
 #include "tools/model/onnx/heads.h"
 
 #include <math.h>
@@ -188,10 +189,10 @@ static struct tensor *embed(struct recording *r, const struct embedding *e)
 {
     int64_t rows = e->ids->dims[1];
     struct tensor *positions = e->positions, *places = e->places.numbers;
-    if (positions && (positions->rank != 2 || positions->dims[1] != rows ||
-                      (positions->dims[0] != 1 && positions->dims[0] != e->ids->dims[0])))
+    if (positions && (positions->rank != 2 || sizes_differ(positions->dims[1], rows) ||
+                      (positions->dims[0] != 1 && sizes_differ(positions->dims[0], e->ids->dims[0]))))
         return fail(r, "position_ids does not fit input_ids");
-    if (!places || (!positions && (places->rank != 2 || places->dims[0] < rows)))
+    if (!places || (!positions && (places->rank != 2 || (!is_late(rows) && places->dims[0] < rows))))
         return fail(r, "there are more rows than embeddings of positions");
     if (!positions)
         positions = positions_from(r, make_number(r, ONNX_INT64, 0), 1, rows);
@@ -210,7 +211,7 @@ static struct tensor *embed(struct recording *r, const struct embedding *e)
 static struct tensor *mask_lengths(struct recording *r, struct tensor *mask, const int64_t *dims)
 {
     if (!mask)
-        return make_known(r, ONNX_INT32, 1, dims);
+        return make_filled(r, ONNX_INT32, 1, dims, 0);
     if (!is_index(r, mask, "mask") || !has_shape(r, mask, "mask", 2, dims))
         return NULL;
     return reduce(r, SUM, cast(r, mask, ONNX_INT32), 1, (size_t[]){1}, false);

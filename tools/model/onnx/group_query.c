@@ -3,6 +3,8 @@
 // Attention of groups of heads that share keys and values.
 #include "tools/model/onnx/heads.h"
 
+#include "tools/model/late.h"
+
 #include <math.h>
 
 struct group_query {
@@ -55,7 +57,8 @@ static bool find_past(struct call *c, struct group_query *g)
     g->cache = (struct cache){.rows = g->rows, .total = g->rows};
     if (!is_index(r, lengths, "seqlens_k"))
         return false;
-    if (count_elements(lengths) != g->batch || lengths->rank < 1 || lengths->rank > 2)
+    if (lengths->rank < 1 || lengths->rank > 2 ||
+        sizes_differ(size_product(r, lengths->dims, lengths->rank), g->batch))
         return fail(r, "seqlens_k does not have one length for each of the batch");
     if (!g->past_key != !g->past_value)
         return fail(r, "past_key and past_value come together");
@@ -70,18 +73,20 @@ static bool find_past(struct call *c, struct group_query *g)
         return false;
     if (all && is_known(r, all) && count_elements(all) == 1)
         total = known_integer(all, 0);
-    if (total >= 0 && (total < g->rows || total > g->cache.past + g->rows))
+    int64_t most = compute_size(r, ADD, g->cache.past, g->rows);
+    if (total >= 0 && !has_late((int64_t[]){total, g->rows, g->cache.past}, 3) &&
+        (total < g->rows || total > most))
         return fail(r, "total_sequence_length is %lld for %lld rows after %lld", (long long)total,
                     (long long)g->rows, (long long)g->cache.past);
-    g->cache.total = total < 0 ? g->cache.past + g->rows : total > g->cache.past ? total : g->cache.past;
+    g->cache.total = total < 0 ? most : compute_size(r, MAX, total, g->cache.past);
     if (g->cache.past == 0)
         return true;
-    double most = (double)(g->cache.total - g->rows);
     lengths = cast(r, reshape(r, lengths, 1, &g->batch), ONNX_INT64);
-    g->cache.begin = total == g->rows
-                         ? make_filled(r, ONNX_INT64, 1, &g->batch, 0)
-                         : clamp(r, with_number(r, ADD, lengths, (double)(1 - g->rows)), 0, most);
-    if (common_number(r, g->cache.begin) == g->cache.past) // all of it
+    lengths = with_size(r, SUB, with_number(r, ADD, lengths, 1), g->rows);
+    most = compute_size(r, SUB, g->cache.total, g->rows);
+    g->cache.begin = total == g->rows ? make_filled(r, ONNX_INT64, 1, &g->batch, 0)
+                                      : clamp_to_size(r, lengths, compute_size(r, ADD, most, 1));
+    if (!is_late(g->cache.past) && common_number(r, g->cache.begin) == g->cache.past) // all of it
         g->cache.begin = NULL;
     return !r->failed;
 }
@@ -121,7 +126,8 @@ static struct tensor *group_mask(struct recording *r, const struct group_query *
 {
     int64_t dims[] = {g->batch, 1, g->rows, g->cache.total};
     if (!g->cache.begin)
-        return band_mask(r, g->query->type, g->rows, g->cache.total - g->rows, g->cache.total, window);
+        return band_mask(r, g->query->type, g->rows, compute_size(r, SUB, g->cache.total, g->rows),
+                         g->cache.total, window);
     if (product(dims, 4) <= LARGE_MASK && is_known(r, g->cache.begin))
         return known_mask(r, g, window);
     return computed_mask(r, g, window);
@@ -139,12 +145,12 @@ static bool rotate_group(struct call *c, struct group_query *g)
     if (positions && (!is_index(r, positions, "position_ids") ||
                       !has_shape(r, positions, "position_ids", 2, (int64_t[]){g->batch, g->rows})))
         return false;
-    if (!positions && cosine->dims[0] < g->rows)
+    if (!positions && !is_late(g->rows) && cosine->dims[0] < g->rows)
         return fail(r, "there are more rows than angles");
     if (!positions && g->cache.begin)
         positions = positions_from(r, g->cache.begin, g->batch, g->rows);
     else if (!positions)
-        positions = positions_from(r, make_number(r, ONNX_INT64, (double)g->cache.past), 1, g->rows);
+        positions = positions_from(r, make_size(r, ONNX_INT64, g->cache.past), 1, g->rows);
     cosine = angles_at(r, cosine, positions, 2, type);
     sine = angles_at(r, sine, positions, 2, type);
     g->query = rotate(r, g->query, cosine, sine, neighbors);

@@ -19,7 +19,7 @@ bool has_shape(struct recording *r, const struct tensor *t, const char *name, si
     if (t->rank != rank)
         return fail(r, "%s has rank %zu instead of %zu", name, t->rank, rank);
     for (size_t i = 0; i < rank; i++) {
-        if (dims[i] >= 0 && dims[i] != t->dims[i])
+        if (dims[i] >= 0 && sizes_differ(dims[i], t->dims[i]))
             return fail(r, "%s has a size of %lld at axis %zu instead of %lld", name, (long long)t->dims[i],
                         i, (long long)dims[i]);
         if (t->dims[i] > LARGEST && !is_late(t->dims[i]))
@@ -105,9 +105,7 @@ struct tensor *forget(struct recording *r, struct tensor *t)
 struct tensor *range_at(struct recording *r, size_t axis, int64_t type, int64_t start, int64_t count)
 {
     int64_t dims[] = {1, 1, 1, 1};
-    struct tensor *range = is_late(count)
-                               ? cast(r, with_number(r, ADD, late_range(r, count), (double)start), type)
-                               : make_range(r, type, start, count, 1);
+    struct tensor *range = make_range(r, type, start, count, 1);
     dims[axis] = count;
     return reshape(r, range, 4, dims);
 }
@@ -128,9 +126,7 @@ static struct tensor *computed_band(struct recording *r, int64_t type, int64_t r
 struct tensor *band_mask(struct recording *r, int64_t type, int64_t rows, int64_t past, int64_t total,
                          int64_t window)
 {
-    if (is_late(past) || (window && is_late(total)))
-        return fail(r, "what rows see of a past, or by a window, of a size that is not known");
-    if (is_late(rows) || is_late(total))
+    if (has_late((int64_t[]){rows, past, total}, 3))
         return computed_band(r, type, rows, past, total, window);
     if (past + 1 >= total && (!window || window >= total))
         return NULL;
@@ -164,24 +160,27 @@ struct tensor *padding_mask(struct recording *r, struct tensor *mask, const char
         return NULL;
     if (mask->rank < 1 || mask->rank > 4)
         return fail(r, "%s of rank %zu is not supported", name, mask->rank);
-    if (mask->rank % 3 == 1 && (is_late(batch) || is_late(total) || has_late(mask->dims, mask->rank)))
-        return fail(r, "%s of rank %zu beside sizes that are not known", name, mask->rank);
     if (mask->rank == 1) {
-        int64_t size = mask->dims[0];
+        int64_t size = mask->dims[0], twice = compute_size(r, MUL, batch, 2),
+                packed = compute_size(r, ADD, compute_size(r, MUL, batch, 3), 2);
+        char shown[2][120];
         if (!is_index(r, mask, name))
             return NULL;
-        if (size != batch && size != 2 * batch && size != 3 * batch + 2)
-            return fail(r, "%s has a size of %lld for a batch of %lld", name, (long long)size,
-                        (long long)batch);
-        struct tensor *begin = size == 2 * batch ? slice_axis(r, mask, 0, batch, batch, 1) : NULL;
+        if (size != batch && size != twice && size != packed)
+            return fail(r, "%s has a size of %s for a batch of %s", name, late_name(r, size, shown[0]),
+                        late_name(r, batch, shown[1]));
+        struct tensor *begin = size == twice ? slice_axis(r, mask, 0, batch, batch, 1) : NULL;
         return hide_unless(r, visible_columns(r, begin, slice_axis(r, mask, 0, 0, batch, 1), total), type,
                            value);
     }
     if (mask->rank == 4) {
-        if (!has_shape(r, mask, name, 4, (int64_t[]){batch, 1, -1, -1}) || mask->dims[2] < total ||
-            mask->dims[3] < total)
-            return fail(r, "%s has fewer rows or columns than %lld", name, (long long)total);
-        mask = slice_axis(r, slice_axis(r, mask, 2, total - rows, rows, 1), 3, 0, total, 1);
+        if (!has_shape(r, mask, name, 4, (int64_t[]){batch, 1, -1, -1}))
+            return NULL;
+        for (size_t i = 2; i < 4; i++)
+            if (!is_late(total) && mask->dims[i] < total)
+                return fail(r, "%s has fewer rows or columns than %lld", name, (long long)total);
+        mask = slice_axis(r, mask, 2, compute_size(r, SUB, total, rows), rows, 1);
+        mask = slice_axis(r, mask, 3, 0, total, 1);
         return hide_unless(r, cast(r, mask, ONNX_BOOL), type, value);
     }
     if (!has_shape(r, mask, name, mask->rank,
@@ -198,7 +197,8 @@ struct tensor *bias_mask(struct recording *r, struct tensor *bias, int64_t batch
     if (!bias || !has_type(r, bias, name, type) ||
         !has_shape(r, bias, name, 4, (int64_t[]){-1, -1, rows, total}))
         return NULL;
-    if ((bias->dims[0] != 1 && bias->dims[0] != batch) || (bias->dims[1] != 1 && bias->dims[1] != heads))
+    if ((bias->dims[0] != 1 && sizes_differ(bias->dims[0], batch)) ||
+        (bias->dims[1] != 1 && sizes_differ(bias->dims[1], heads)))
         return fail(r, "attention_bias fits neither the batch nor the heads");
     return bias;
 }
@@ -271,7 +271,7 @@ struct tensor *turn_heads(struct recording *r, struct tensor *t)
 
 int64_t common_number(struct recording *r, struct tensor *t)
 {
-    if (!is_known(r, t) || count_elements(t) < 1)
+    if (!is_known(r, t) || has_late_elements(t) || count_elements(t) < 1)
         return -1;
     for (int64_t i = 1; i < count_elements(t); i++)
         if (t->ints[i] != t->ints[0])
@@ -303,18 +303,19 @@ static struct tensor *gather_rows(struct recording *r, const struct cache *a, st
 {
     if (!past || !t || r->failed)
         return NULL;
-    int64_t batch = t->dims[0], heads = t->dims[1], each = a->past + a->rows;
+    int64_t batch = t->dims[0], heads = t->dims[1], each = compute_size(r, ADD, a->past, a->rows),
+            lists = compute_size(r, MUL, batch, heads);
     struct tensor *all = concat(r, 2, (struct tensor *[]){past, t}, 2);
     struct tensor *column = range_at(r, 3, ONNX_INT64, 0, a->total);
-    struct tensor *begin = reshape(r, a->begin, 4, (int64_t[]){batch, 1, 1, 1});
+    struct tensor *begin = reshape(r, a->begin, 4, (int64_t[]){a->begin->dims[0], 1, 1, 1});
     struct tensor *offset = binary(r, SUB, column, begin);
-    struct tensor *is_new = binary(r, AND, with_number(r, GREATER_OR_EQUAL, offset, 0),
-                                   with_number(r, LESSER, offset, (double)a->rows));
-    struct tensor *own = with_number(r, ADD, offset, (double)a->past);
-    own = choose(r, is_new, own, clamp(r, column, 0, (double)(a->past - 1)));
+    struct tensor *is_new =
+        binary(r, AND, with_number(r, GREATER_OR_EQUAL, offset, 0), with_size(r, LESSER, offset, a->rows));
+    struct tensor *own = with_size(r, ADD, offset, a->past);
+    own = choose(r, is_new, own, clamp_to_size(r, column, a->past));
     struct tensor *first =
-        reshape(r, make_range(r, ONNX_INT64, 0, batch * heads, each), 4, (int64_t[]){batch, heads, 1, 1});
-    all = reshape(r, all, 2, (int64_t[]){batch * heads * each, t->dims[3]});
+        reshape(r, make_range(r, ONNX_INT64, 0, lists, each), 4, (int64_t[]){batch, heads, 1, 1});
+    all = reshape(r, all, 2, (int64_t[]){compute_size(r, MUL, lists, each), t->dims[3]});
     struct tensor *index = reshape(r, binary(r, ADD, own, first), 3, (int64_t[]){batch, heads, a->total});
     return gather(r, all, index, 0);
 }
@@ -329,7 +330,7 @@ struct tensor *extend(struct recording *r, const struct cache *a, struct tensor 
         return NULL;
     if (!a->begin)
         return concat(r, 2, (struct tensor *[]){past, t}, 2);
-    int64_t begin = common_number(r, a->begin);
+    int64_t begin = has_late((int64_t[]){a->past, a->rows, a->total}, 3) ? -1 : common_number(r, a->begin);
     return begin >= 0 ? insert_rows(r, a, past, t, begin) : gather_rows(r, a, past, t);
 }
 

@@ -78,7 +78,7 @@ struct tensor *turn_heads(struct recording *r, struct tensor *t);
 // Where new rows come among those of a past, whose buffer may have more of them than there are.
 struct cache {
     int64_t past, rows, total; // of the buffer, new ones, and of both together
-    // How many of the past there are, [B] of int64, which what follows takes the place of; NULL: all.
+    // How many of the past there are, [B] or [1] of int64, which what follows takes the place of; NULL: all.
     struct tensor *begin;
 };
 
