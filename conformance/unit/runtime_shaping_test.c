@@ -226,6 +226,29 @@ static void test_range(void)
     end();
 }
 
+// A size that only one operator tells is known also where nothing else needs that operator.
+static void test_told_apart(void)
+{
+    begin();
+    WNNOperand x = INPUT("x", "n"),
+               one = wnnGraphBuilderScalarConstant(b, WNNDataType_Float32, wnnNumberInt64(1));
+    WNNOperand rest = wnnGraphBuilderModulusFloor(b, size_of(x, 0), NUMBERS(4), NULL);
+    WNNUint32List told = wnnOperandGetShape(wnnGraphBuilderExpandDynamic(b, one, rest, NULL));
+    uint32_t more = wnnGraphBuilderComputeSize(b, WNNSizeOperator_Add, told.data[0], 1);
+    // Another one, which depends on the first, and of which a sum is used.
+    WNNOperand many = wnnGraphBuilderExpand(b, one, (WNNUint32List){&more, 1}, NULL);
+    rest = wnnGraphBuilderModulusFloor(b, size_of(many, 0), NUMBERS(3), NULL);
+    told = wnnOperandGetShape(wnnGraphBuilderExpandDynamic(b, one, rest, NULL));
+    more = wnnGraphBuilderComputeSize(b, WNNSizeOperator_Add, told.data[0], 2);
+    WNNGraph graph = build(wnnGraphBuilderPad(b, x, LIST(0), (WNNUint32List){&more, 1}, NULL));
+    for (uint32_t size = 1; size < 9; size++) {
+        REQUIRE(compute(graph, 1, (WNNUint32List[]){LIST(size)}));
+        REQUIRE_SHAPE(size + (size % 4 + 1) % 3 + 2);
+    }
+    wnnGraphRelease(graph);
+    end();
+}
+
 // What may be wrong is found when sizes are known.
 static void test_refusals(void)
 {
@@ -278,6 +301,7 @@ int main(int argc, char **argv)
     CASE(test_padding());
     CASE(test_choices());
     CASE(test_range());
+    CASE(test_told_apart());
     CASE(test_refusals());
     CASE(test_kernels());
     return cases_end();
