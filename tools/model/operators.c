@@ -442,9 +442,7 @@ struct tensor *clamp_to_size(struct recording *r, struct tensor *t, int64_t size
         return clamp(r, t, 0, (double)(size - 1));
     // Of a size of 0 nothing is taken, but where is computed: as a number, which may be negative, and no
     // size.
-    struct tensor *count = t ? make_size(r, t->type, size) : NULL;
-    WNNOperand operand = operand_of(r, count);
-    count = operand ? make_operand(r, t->type, operand) : NULL;
+    struct tensor *count = t ? forget(r, make_size(r, t->type, size)) : NULL;
     return with_number(r, MAX, binary(r, MIN, t, with_number(r, SUB, count, 1)), 0);
 }
 
@@ -709,7 +707,8 @@ struct tensor *slice(struct recording *r, struct tensor *t, const int64_t *start
         return NULL;
     if (whole)
         return t;
-    if (is_known(r, t) || product(sizes, t->rank) == 0)
+    if (!has_late(starts, t->rank) && !has_late(sizes, t->rank) &&
+        (is_known(r, t) || product(sizes, t->rank) == 0))
         return is_known(r, t) ? rearrange(r, t, t->rank, sizes, strides, offset)
                               : make_known(r, t->type, t->rank, sizes);
     WNNSliceOptions options = WNN_SLICE_OPTIONS_INIT;
@@ -1129,7 +1128,7 @@ struct tensor *reverse_sequence(struct recording *r, struct tensor *t, struct te
 {
     if (!t || !lengths || r->failed)
         return NULL;
-    if (batch == axis || lengths->rank != 1 || lengths->dims[0] != t->dims[batch])
+    if (batch == axis || lengths->rank != 1 || sizes_differ(lengths->dims[0], t->dims[batch]))
         return fail(r, "lengths of other sequences");
     int64_t steps[MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1}, rows[MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
     steps[axis] = t->dims[axis];

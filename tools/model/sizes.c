@@ -140,7 +140,11 @@ int64_t compute_size(struct recording *r, enum binary op, int64_t a, int64_t b)
     if (r->failed)
         return 0;
     if (is_late(a) || is_late(b)) {
-        if (!compute_late(r, op, a, b, &result))
+        uint32_t size;
+        if (op == DIV && b > 0 && b <= INT32_MAX &&
+            find_size(r, WNNSizeOperator_Divide, (uint32_t)a, (uint32_t)b, &size))
+            result = size > INT32_MAX ? late_size(size) : (int64_t)size;
+        else if (!compute_late(r, op, a, b, &result))
             fail(r, "a size of %s %s %s, which is not known while the graph is recorded",
                  late_name(r, a, first), signs[op], late_name(r, b, second));
         return r->failed ? 0 : result;

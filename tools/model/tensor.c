@@ -532,6 +532,12 @@ WNNOperand operand_of(struct recording *r, struct tensor *t)
     return made ? (t->operand = made->operand) : NULL;
 }
 
+struct tensor *forget(struct recording *r, struct tensor *t)
+{
+    WNNOperand operand = operand_of(r, t);
+    return operand ? make_operand(r, t->type, operand) : NULL;
+}
+
 struct tensor *limit_known(struct recording *r, struct tensor *t, int64_t elements)
 {
     if (!t || elements <= MAX_KNOWN || t->operand)

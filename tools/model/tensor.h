@@ -155,6 +155,9 @@ struct tensor *make_operand(struct recording *r, int64_t type,
 // The operand of a tensor; records it if its elements were known. NULL: an error.
 WNNOperand operand_of(struct recording *r, struct tensor *t);
 
+// A tensor whose elements are not to be computed with while recording: too many would come of it, or numbers
+// of which some may be negative that sizes are not.
+struct tensor *forget(struct recording *r, struct tensor *t);
 // The same as an operand, if what is made of it has more elements than are computed while recording.
 struct tensor *limit_known(struct recording *r, struct tensor *t, int64_t elements);
 // Whether what is made of known tensors is computed while recording: it is small, or WebNN has no type for

@@ -9,9 +9,7 @@
 
 static const struct onnx_operator operators[] = {
 #define ONNX_OPERATOR(domain, name, least, most, function, parameter)                                        \
-    {domain, name, least, most, function, parameter, false},
-#define ONNX_LATE(domain, name, least, most, function, parameter)                                            \
-    {domain, name, least, most, function, parameter, true},
+    {domain, name, least, most, function, parameter},
 #include "tools/model/onnx/operators.def"
 #undef ONNX_OPERATOR
 };

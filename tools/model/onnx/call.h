@@ -33,7 +33,6 @@ struct onnx_operator {
     size_t least, most; // inputs; those that are needed come first
     record_operator record;
     int parameter;
-    bool late; // it also records sizes that are not known
 };
 
 // NULL if there is none.
@@ -91,6 +90,9 @@ struct tensor *normalize(struct recording *r, struct tensor *x, size_t axis, str
 // Real numbers of quantized ones, with a scale and a zero point (NULL: 0) for all or for an index of an axis.
 struct tensor *dequantize(struct recording *r, struct tensor *x, struct tensor *scale, struct tensor *zero,
                           int64_t axis, int64_t block);
+
+// Where the elements of windows of a length lie, as [windows, size]; the length may be late.
+struct tensor *window_places(struct recording *r, int64_t length, int64_t size, int64_t step);
 
 // The axes of a shape with the second one last, as NHWC has it, and back.
 struct tensor *channels_last(struct recording *r, struct tensor *t);

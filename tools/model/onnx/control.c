@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Control flow, as far as it is decided when the graph is recorded.
+#include "tools/model/late.h"
 #include "tools/model/onnx/call.h"
 
 #include <string.h>
@@ -11,6 +12,15 @@ static bool allocate_tensors(struct call *c, size_t count, struct tensor ***tens
 {
     *tensors = wnn_model_allocate(c->r->memory, count, sizeof(struct tensor *));
     return *tensors || fail(c->r, "there is not enough memory");
+}
+
+// As far as sizes are known.
+static bool has_same_shape(const struct tensor *a, const struct tensor *b)
+{
+    bool same = a->type == b->type && a->rank == b->rank;
+    for (size_t i = 0; same && i < a->rank; i++)
+        same = !sizes_differ(a->dims[i], b->dims[i]);
+    return same;
 }
 
 static bool record_branch(struct call *c, const char *name, size_t *count, struct tensor ***outputs)
@@ -47,8 +57,7 @@ void record_if(struct call *c)
     condition = reshape(r, condition, 0, NULL);
     for (size_t i = 0; i < count && i < other_count; i++) {
         const struct tensor *a = outputs[i], *b = otherwise[i];
-        if (a->type != b->type || a->rank != b->rank ||
-            memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0])) {
+        if (!has_same_shape(a, b)) {
             fail(r, "its condition is computed by the graph, and its branches give other shapes");
             return;
         }
@@ -100,6 +109,8 @@ static bool read_loop(struct call *c, struct loop *l)
     *l = (struct loop){.carried = c->input_count > 2 ? c->input_count - 2 : 0};
     if ((most && !require_known(c->r, most, "the number of trips")) || !get_graph(c, "body", &l->body))
         return false;
+    if (most && has_late_elements(most))
+        return fail(c->r, "the number of trips depends on a size that is not known");
     l->limit = most && count_elements(most) == 1 ? known_number(most, 0) : MAX_TRIPS + 1;
     if (l->body.input_count != l->carried + 2 || l->body.output_count < l->carried + 1)
         return fail(c->r, "its body has %zu inputs and %zu outputs", l->body.input_count,
@@ -143,7 +154,7 @@ static bool keep_if_inactive(struct call *c, const struct loop *l, struct tensor
 {
     for (size_t i = 0; l->active && i < l->carried; i++) {
         const struct tensor *a = now[i], *b = l->given[i + 2];
-        if (a->type != b->type || a->rank != b->rank || memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]))
+        if (!has_same_shape(a, b))
             return fail(c->r, "a loop that the graph ends changes the shape of what it carries");
         now[i] = choose(c->r, l->active, now[i], l->given[i + 2]);
     }
@@ -221,6 +232,8 @@ static bool run_scan(struct call *c, const struct scan *s, int64_t trips, struct
     struct recording *r = c->r;
     struct tensor **given, **all;
     size_t axis, count = s->body.output_count;
+    if (is_late(trips))
+        return fail(r, "the number of trips depends on a size that is not known");
     if (trips < 1 || trips > MAX_TRIPS)
         return fail(r, "%lld trips; 1 to %d are supported", (long long)trips, MAX_TRIPS);
     if (!allocate_tensors(c, s->carried + s->scanned, &given) ||

@@ -109,19 +109,21 @@ static int64_t bucket_of(int64_t distance, int64_t buckets, int64_t most, bool b
     return first + (at < buckets ? at : buckets - 1);
 }
 
+#define MAX_DISTANCE (1 << 20)
+
 // A table [buckets, N] at the distances of columns from rows: [1, N, rows, columns]
 void record_relative_position_bias(struct call *c)
 {
     struct recording *r = c->r;
     struct tensor *table = input(c, 0);
-    int64_t most = get_int(c, "max_distance", 128), sizes[2], dims[2];
+    int64_t most = get_int(c, "max_distance", 128), sizes[2];
     bool both_ways = get_int(c, "is_bidirectional", 0) != 0;
     for (size_t i = 0; i < 2; i++) {
         if (!require_known(r, input(c, 1 + i), "the length of queries or keys") ||
             count_elements(input(c, 1 + i)) != 1)
             return;
-        sizes[i] = dims[i] = known_integer(input(c, 1 + i), 0);
-        if (sizes[i] < 1 || sizes[i] > LARGEST) {
+        sizes[i] = known_integer(input(c, 1 + i), 0);
+        if (sizes[i] < 1 || (sizes[i] > LARGEST && !is_late(sizes[i]))) {
             fail(r, "a length of %lld", (long long)sizes[i]);
             return;
         }
@@ -130,10 +132,22 @@ void record_relative_position_bias(struct call *c)
         fail(r, "%lld distances in a table of rank %zu", (long long)most, table->rank);
         return;
     }
-    struct tensor *places = make_known(r, ONNX_INT32, 2, dims);
-    for (int64_t i = 0; places && i < sizes[0] * sizes[1]; i++)
-        places->ints[i] = bucket_of(i % sizes[1] - i / sizes[1], table->dims[0], most, both_ways);
-    struct tensor *bias = gather(r, table, places, 0);
+    // What is further away than the most is in the bucket of the most.
+    int64_t far = compute_size(r, MAX, sizes[0], sizes[1]), count;
+    far = is_late(far) || far > most ? most : far;
+    if (r->failed || far > MAX_DISTANCE) {
+        fail(r, "a distance of %lld", (long long)far);
+        return;
+    }
+    count = 2 * far + 1;
+    struct tensor *buckets = make_known(r, ONNX_INT64, 1, &count);
+    for (int64_t i = 0; buckets && i < count; i++)
+        buckets->ints[i] = bucket_of(i - far, table->dims[0], most, both_ways);
+    struct tensor *row = make_range(r, ONNX_INT64, 0, sizes[0], 1),
+                  *column = make_range(r, ONNX_INT64, 0, sizes[1], 1);
+    struct tensor *distance = binary(r, SUB, column, row ? unsqueeze(r, row, 1) : NULL);
+    distance = with_number(r, ADD, clamp(r, distance, (double)-far, (double)far), (double)far);
+    struct tensor *bias = gather(r, table, gather(r, buckets, distance, 0), 0);
     set_output(c, 0, unsqueeze(r, transpose(r, bias, (size_t[]){2, 0, 1}), 0));
 }
 

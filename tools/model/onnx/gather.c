@@ -57,7 +57,7 @@ static struct tensor *put_back(struct recording *r, struct tensor *x, struct ten
         if (now == x->dims[i])
             continue;
         starts[i] = now;
-        sizes[i] = x->dims[i] - now;
+        sizes[i] = compute_size(r, SUB, x->dims[i], now);
         part = concat(r, 2, (struct tensor *[]){part, slice(r, x, starts, sizes, NULL)}, i);
         sizes[i] = x->dims[i];
     }
@@ -209,14 +209,17 @@ static struct tensor *meet(struct meeting *m)
 {
     struct recording *r = m->r;
     struct tensor *negative = with_number(r, LESSER, m->indices, 0);
-    m->indices = choose(r, negative, with_number(r, ADD, m->indices, (double)m->size), m->indices);
+    m->indices = choose(r, negative, with_size(r, ADD, m->indices, m->size), m->indices);
     if (!m->indices || !m->updates || !m->x)
         return NULL;
     int64_t all = product((int64_t[]){m->size, m->count, m->width}, 3);
-    int64_t *turns = NULL, most = is_known(r, m->indices) ? count_turns(m, &turns) : 0;
+    bool late = has_late((int64_t[]){m->size, m->count, m->width}, 3);
+    int64_t *turns = NULL, most = is_known(r, m->indices) && !late ? count_turns(m, &turns) : 0;
     if (r->failed)
         return NULL;
-    if (most == 1)
+    if (is_late(m->count) || (late && m->count > MAX_TURNS))
+        meet_all(m);
+    else if (most == 1)
         meet_once(m, m->indices, m->updates);
     else if (most > 0 && most <= MAX_TURNS && m->indices->dims[1] == 1)
         meet_in_turns(m, turns, most);
@@ -237,7 +240,7 @@ static struct tensor *as_columns(struct recording *r, struct tensor *t, size_t a
     if (!t || r->failed)
         return NULL;
     t = swap_axes(r, t, 0, axis);
-    return t ? reshape(r, t, 2, (int64_t[]){t->dims[0], product(t->dims + 1, t->rank - 1)}) : NULL;
+    return t ? reshape(r, t, 2, (int64_t[]){t->dims[0], size_product(r, t->dims + 1, t->rank - 1)}) : NULL;
 }
 
 static struct tensor *scatter_reduced(struct call *c, struct tensor *x, struct tensor *indices,
@@ -267,8 +270,10 @@ void record_scatter_elements(struct call *c)
     size_t axis;
     if (!find_axis(r, get_int(c, "axis", 0), x->rank, &axis))
         return;
-    if (updates->rank != indices->rank ||
-        memcmp(updates->dims, indices->dims, indices->rank * sizeof updates->dims[0])) {
+    bool fits = updates->rank == indices->rank;
+    for (size_t i = 0; fits && i < indices->rank; i++)
+        fits = !sizes_differ(updates->dims[i], indices->dims[i]);
+    if (!fits) {
         fail(r, "updates of another shape than the indices");
         return;
     }
@@ -291,9 +296,9 @@ static struct tensor *row_indices(struct recording *r, const struct tensor *x, s
     indices = cast(r, indices, ONNX_INT64);
     for (int64_t k = 0; indices && k < indices->dims[1]; k++) {
         struct tensor *at = slice_axis(r, indices, 1, k, 1, 1);
-        double size = (double)x->dims[k];
-        at = choose(r, with_number(r, LESSER, at, 0), with_number(r, ADD, at, size), at);
-        row = row ? binary(r, ADD, with_number(r, MUL, row, size), at) : at;
+        int64_t size = x->dims[k];
+        at = choose(r, with_number(r, LESSER, at, 0), with_size(r, ADD, at, size), at);
+        row = row ? binary(r, ADD, with_size(r, MUL, row, size), at) : at;
     }
     return row;
 }
@@ -303,7 +308,7 @@ void record_scatter_nd(struct call *c)
     struct recording *r = c->r;
     struct tensor *x = input(c, 0), *indices = input(c, 1), *updates = input(c, 2);
     int64_t depth = indices->rank > 0 ? indices->dims[indices->rank - 1] : 0;
-    if (depth < 1 || depth > (int64_t)x->rank) {
+    if (depth < 1 || depth > (int64_t)x->rank || is_late(depth)) {
         fail(r, "indices of %lld axes of a tensor of rank %zu", (long long)depth, x->rank);
         return;
     }
@@ -311,16 +316,13 @@ void record_scatter_nd(struct call *c)
         set_output(c, 0, scatter_nd(r, x, indices, updates));
         return;
     }
-    if (!knows_shape(x) || !knows_shape(indices)) {
-        fail(r, "updates that are reduced, of a size that is not known");
-        return;
-    }
     if (count_elements(indices) == 0) {
         set_output(c, 0, x);
         return;
     }
-    int64_t count = count_elements(indices) / depth, rows = product(x->dims, (size_t)depth),
-            width = product(x->dims + depth, x->rank - (size_t)depth);
+    int64_t count = size_product(r, indices->dims, indices->rank - 1),
+            rows = size_product(r, x->dims, (size_t)depth),
+            width = size_product(r, x->dims + depth, x->rank - (size_t)depth);
     struct meeting m = {.r = r,
                         .op = reduction_of(c),
                         .x = reshape(r, x, 2, (int64_t[]){rows, width}),
@@ -364,7 +366,7 @@ void record_compress(struct call *c)
     if (!require_known(r, condition, "the condition, on which the shape of the result depends,"))
         return;
     if (!has_attribute(c, "axis"))
-        x = reshape(r, x, 1, &(int64_t){count_elements(x)});
+        x = reshape(r, x, 1, &(int64_t){size_product(r, x->dims, x->rank)});
     if (!x || !find_axis(r, get_int(c, "axis", 0), x->rank, &axis))
         return;
     int64_t kept = 0, at = 0, n = count_elements(condition);
@@ -374,7 +376,7 @@ void record_compress(struct call *c)
     for (int64_t i = 0; indices && i < n; i++)
         if (known_number(condition, i) != 0)
             indices->ints[at++] = i;
-    if (n > x->dims[axis])
+    if (!is_late(x->dims[axis]) && n > x->dims[axis])
         fail(r, "a condition of %lld for a size of %lld", (long long)n, (long long)x->dims[axis]);
     set_output(c, 0, gather(r, x, indices, axis));
 }
@@ -396,11 +398,10 @@ void record_likelihood_loss(struct call *c)
     }
     if (!x)
         return;
-    int64_t classes = x->dims[1];
     struct tensor *label = unsqueeze(r, cast(r, target, ONNX_INT64), 1), *ignored = NULL;
     if (has_attribute(c, "ignore_index"))
         ignored = with_number(r, EQUAL, label, (double)get_int(c, "ignore_index", 0));
-    struct tensor *index = clamp(r, label, 0, (double)(classes - 1));
+    struct tensor *index = clamp_to_size(r, label, x->dims[1]);
     struct tensor *loss = unary(r, NEG, gather_elements(r, x, index, 1)), *share = NULL;
     if (weight)
         share = gather(r, weight, index, 0);

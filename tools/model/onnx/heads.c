@@ -96,12 +96,6 @@ struct tensor *hide_unless(struct recording *r, struct tensor *visible, int64_t 
     return choose(r, visible, make_number(r, type, 0), make_number(r, type, value));
 }
 
-struct tensor *forget(struct recording *r, struct tensor *t)
-{
-    WNNOperand operand = operand_of(r, t);
-    return operand ? make_operand(r, t->type, operand) : NULL;
-}
-
 struct tensor *range_at(struct recording *r, size_t axis, int64_t type, int64_t start, int64_t count)
 {
     int64_t dims[] = {1, 1, 1, 1};

@@ -37,8 +37,6 @@ double lowest(int64_t type);
 struct tensor *visible_columns(struct recording *r, struct tensor *begin, struct tensor *end, int64_t total);
 struct tensor *join_masks(struct recording *r, struct tensor *a, struct tensor *b);
 struct tensor *hide_unless(struct recording *r, struct tensor *visible, int64_t type, double value);
-// A tensor whose elements are not to be computed with while recording, as too many would come of it.
-struct tensor *forget(struct recording *r, struct tensor *t);
 // Numbers along an axis of rank 4.
 struct tensor *range_at(struct recording *r, size_t axis, int64_t type, int64_t start, int64_t count);
 // Row s sees columns up to past + s; with a window (0: none), the last so many of them. NULL if that is all.

@@ -159,6 +159,13 @@ void record_expand_dims(struct call *c)
         set_output(c, 0, unsqueeze(r, x, axis));
 }
 
+struct tensor *window_places(struct recording *r, int64_t length, int64_t size, int64_t step)
+{
+    int64_t count = compute_size(r, ADD, compute_size(r, DIV, compute_size(r, SUB, length, size), step), 1);
+    struct tensor *first = make_range(r, ONNX_INT64, 0, count, step);
+    return binary(r, ADD, first ? unsqueeze(r, first, 1) : NULL, make_range(r, ONNX_INT64, 0, size, 1));
+}
+
 // Windows of an axis, which become a new last axis.
 void record_unfold(struct call *c)
 {
@@ -172,11 +179,7 @@ void record_unfold(struct call *c)
         fail(r, "windows of %lld of a size of %lld", (long long)size, (long long)x->dims[axis]);
         return;
     }
-    int64_t count = (x->dims[axis] - size) / step + 1;
-    struct tensor *places = make_known(r, ONNX_INT64, 2, (int64_t[]){count, size});
-    for (int64_t i = 0; places && i < count * size; i++)
-        places->ints[i] = i / size * step + i % size;
-    x = gather(r, x, places, axis);
+    x = gather(r, x, window_places(r, x->dims[axis], size, step), axis);
     for (size_t i = 0; x && i < x->rank; i++)
         order[i] = i + 1 == x->rank ? axis + 1 : i <= axis ? i : i + 1;
     set_output(c, 0, transpose(r, x, order));
@@ -369,7 +372,7 @@ static struct tensor *pad_by_indices(struct recording *r, struct tensor *x, cons
                                      const int64_t *after, bool wrap)
 {
     for (size_t i = 0; x && i < x->rank; i++)
-        if (is_late(x->dims[i]) && (before[i] || after[i]))
+        if ((before[i] || after[i]) && has_late((int64_t[]){x->dims[i], before[i], after[i]}, 3))
             return wrap ? fail(r, "a size that is not known cannot be wrapped")
                         : pad(r, x, before, after, WNNPaddingMode_Reflection, 0);
     for (size_t axis = 0; x && axis < x->rank; axis++) {
@@ -412,7 +415,8 @@ void record_pad(struct call *c)
             return;
         before[axis] = numbers[i];
         after[axis] = numbers[padded + i];
-        if (llabs(before[axis]) > INT32_MAX || llabs(after[axis]) > INT32_MAX) {
+        if ((!is_late(before[axis]) && llabs(before[axis]) > INT32_MAX) ||
+            (!is_late(after[axis]) && llabs(after[axis]) > INT32_MAX)) {
             fail(r, "padding of %lld and %lld", (long long)before[axis], (long long)after[axis]);
             return;
         }
@@ -433,6 +437,22 @@ void record_pad(struct call *c)
                 filling));
 }
 
+// One axis of CenterCropPad where a size is not known: the elements are taken by indices, and those of places
+// that there are none for are zeros.
+static struct tensor *crop_or_pad(struct recording *r, struct tensor *x, size_t axis, int64_t size)
+{
+    int64_t dims[MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
+    dims[axis] = size;
+    struct tensor *own = forget(r, make_size(r, ONNX_INT64, x->dims[axis])), *more;
+    more = with_number(r, DIV, binary(r, SUB, make_size(r, ONNX_INT64, size), own), 2);
+    struct tensor *place = binary(r, SUB, make_range(r, ONNX_INT64, 0, size, 1), more);
+    struct tensor *inside =
+        binary(r, AND, with_number(r, GREATER_OR_EQUAL, place, 0), binary(r, LESSER, place, own));
+    place = clamp_to_size(r, place, x->dims[axis]);
+    return choose(r, reshape(r, inside, x->rank, dims), gather(r, x, place, axis),
+                  make_number(r, x->type, 0));
+}
+
 // Takes away or adds zeros at both ends, at the second one more where the number is odd.
 void record_center_crop_pad(struct call *c)
 {
@@ -448,12 +468,18 @@ void record_center_crop_pad(struct call *c)
         size_t axis;
         if (!find_axis(r, axes ? axes[i] : (int64_t)i, x->rank, &axis))
             return;
-        if (sizes[i] < 0 || sizes[i] > INT32_MAX) {
+        if (sizes[i] < 0 || (sizes[i] > INT32_MAX && !is_late(sizes[i]))) {
             fail(r, "a size of %lld", (long long)sizes[i]);
             return;
         }
-        before[axis] = (sizes[i] - x->dims[axis]) / 2;
-        after[axis] = sizes[i] - x->dims[axis] - before[axis];
+        if (is_late(sizes[i]) || is_late(x->dims[axis])) {
+            x = crop_or_pad(r, x, axis, sizes[i]);
+        } else {
+            before[axis] = (sizes[i] - x->dims[axis]) / 2;
+            after[axis] = sizes[i] - x->dims[axis] - before[axis];
+        }
+        if (!x)
+            return;
     }
     set_output(c, 0, pad(r, x, before, after, WNNPaddingMode_Constant, 0));
 }
@@ -469,7 +495,9 @@ void record_tensor_scatter(struct call *c)
     if (!find_axis(r, get_int(c, "axis", -2), past->rank, &axis))
         return;
     if (axis == 0 || update->rank != past->rank || update->dims[axis] < 1 ||
-        update->dims[axis] > past->dims[axis] || (first && count_elements(first) != past->dims[0])) {
+        (!is_late(past->dims[axis]) && !is_late(update->dims[axis]) &&
+         update->dims[axis] > past->dims[axis]) ||
+        (first && (first->rank != 1 || sizes_differ(first->dims[0], past->dims[0])))) {
         fail(r, "an update that does not fit, or one of axis 0");
         return;
     }
@@ -480,10 +508,10 @@ void record_tensor_scatter(struct call *c)
     if (first)
         place = binary(r, SUB, place, reshape(r, cast(r, first, ONNX_INT64), past->rank, batch));
     if (circular) // 0 to size - 1 again
-        place = choose(r, with_number(r, LESSER, place, 0), with_number(r, ADD, place, (double)size), place);
-    struct tensor *is_new = binary(r, AND, with_number(r, GREATER_OR_EQUAL, place, 0),
-                                   with_number(r, LESSER, place, (double)rows));
-    place = expand(r, clamp(r, place, 0, (double)(rows - 1)), past->rank, past->dims);
+        place = choose(r, with_number(r, LESSER, place, 0), with_size(r, ADD, place, size), place);
+    struct tensor *is_new =
+        binary(r, AND, with_number(r, GREATER_OR_EQUAL, place, 0), with_size(r, LESSER, place, rows));
+    place = expand(r, clamp_to_size(r, place, rows), past->rank, past->dims);
     set_output(c, 0, choose(r, is_new, gather_elements(r, update, place, axis), past));
 }
 

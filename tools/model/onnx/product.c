@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tools/model/late.h"
 #include "tools/model/onnx/call.h"
 
 #include <stdio.h>
@@ -438,6 +439,8 @@ static bool is_square(struct recording *r, const struct tensor *x)
     if (!is_float(r, x, "a matrix"))
         return false;
     int64_t rows = x->rank > 1 ? x->dims[x->rank - 2] : 0;
+    if (x->rank > 1 && has_late(x->dims + x->rank - 2, 2))
+        return fail(r, "a matrix of a size that is not known");
     return (rows >= 1 && rows <= MAX_MATRIX && x->dims[x->rank - 1] == rows) ||
            fail(r, "a matrix that is not square, or larger than %d", MAX_MATRIX);
 }

@@ -197,8 +197,7 @@ static void check_and_record(struct call *c, const struct kind *kind)
             return;
         }
     c->parameter = op->parameter;
-    if (op->late || knows_sizes(c))
-        op->record(c);
+    op->record(c);
     // Which size is not known says more than what arithmetic made of it.
     if (c->r->failed && c->r->late && shows_late(c->r->fault)) {
         c->r->failed = false;

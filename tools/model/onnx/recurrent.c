@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Recurrent networks of ONNX. lstm and gru of WebNN are used for what they can do; everything else (RNN,
-// other activations, sequences of different lengths, clipping, peepholes) is unrolled, one step after
-// another.
+// Recurrent networks of ONNX. lstm and gru of WebNN are used for what they can do, and gru for an RNN of more
+// steps than are unrolled, or of a number that is not known; everything else (RNN, other activations,
+// sequences of different lengths, clipping, peepholes) is unrolled, one step after another.
 #include "tools/model/errors.h"
 #include "tools/model/late.h"
 #include "tools/model/onnx/call.h"
@@ -183,7 +183,7 @@ static bool check_shape(struct network *n, const struct tensor *t, const char *w
     if (t->rank != rank)
         return fail(n->r, "%s of rank %zu, not %zu", what, t->rank, rank);
     for (size_t i = 0; i < rank; i++)
-        if (t->dims[i] != dims[i])
+        if (sizes_differ(t->dims[i], dims[i]))
             return fail(n->r, "%s: dimension %zu is %lld, not %lld", what, i, (long long)t->dims[i],
                         (long long)dims[i]);
     return true;
@@ -689,10 +689,44 @@ void record_gru(struct call *c)
         unroll(&n, step_gru);
 }
 
+// [directions, hidden, ...] as the last of three gates, of which the others are `update` and `reset`.
+static struct tensor *as_new_gate(struct network *n, struct tensor *t, double update, double reset)
+{
+    int64_t dims[MAX_RANK] = {n->directions, n->hidden};
+    for (size_t i = 2; t && i < t->rank; i++)
+        dims[i] = t->dims[i];
+    size_t rank = t ? t->rank : 2;
+    struct tensor *gates[] = {make_filled(n->r, n->x->type, rank, dims, update),
+                              make_filled(n->r, n->x->type, rank, dims, reset),
+                              t ? t : make_filled(n->r, n->x->type, rank, dims, 0)};
+    return concat(n->r, 3, gates, 1);
+}
+
+// As a gru whose update gate is 0 and whose reset gate is 1: relu of constants.
+static void use_gru_for_rnn(struct network *n)
+{
+    n->w = as_new_gate(n, n->w, 0, 0);
+    n->u = as_new_gate(n, n->u, 0, 0);
+    n->bias = as_new_gate(n, n->bias, 0, 1);
+    n->recurrent_bias = n->recurrent_bias ? as_new_gate(n, n->recurrent_bias, 0, 0) : NULL;
+    n->linear_before_reset = true;
+    n->function_count = 2;
+    n->gates = 3;
+    for (size_t d = 0; d < 2; d++) {
+        n->activations[d][1] = n->activations[d][0];
+        n->activations[d][0] = (struct activation){F_RELU, 0, 0};
+    }
+    use_gru(n);
+}
+
 void record_rnn(struct call *c)
 {
     static const enum function defaults[] = {F_TANH};
     struct network n;
-    if (read_network(&n, c, 1, 1, defaults))
+    if (!read_network(&n, c, 1, 1, defaults))
+        return;
+    if (is_plain(&n) && (is_late(n.steps) || is_late(n.batch) || n.steps > MAX_STEPS))
+        use_gru_for_rnn(&n);
+    else
         unroll(&n, step_rnn);
 }

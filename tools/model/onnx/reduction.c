@@ -84,13 +84,10 @@ void record_arg(struct call *c)
     bool keep = get_int(c, "keepdims", 1) != 0, last = get_int(c, "select_last_index", 0) != 0;
     if (!find_axis(r, get_int(c, "axis", 0), x->rank, &axis))
         return;
-    if (last && is_late(x->dims[axis])) {
-        fail(r, "the last index of a size that is not known");
-        return;
-    }
-    struct tensor *from = last ? slice_axis(r, x, axis, x->dims[axis] - 1, x->dims[axis], -1) : x;
+    int64_t size = x->dims[axis], end = last ? compute_size(r, SUB, size, 1) : 0;
+    struct tensor *from = last ? slice_axis(r, x, axis, end, size, -1) : x;
     struct tensor *at = arg_max(r, from, axis, c->parameter == 1, keep);
-    set_output(c, 0, last ? number_with(r, SUB, (double)(x->dims[axis] - 1), at) : at);
+    set_output(c, 0, last ? binary(r, SUB, make_size(r, ONNX_INT64, end), at) : at);
 }
 
 void record_cumulative_sum(struct call *c)

@@ -3,6 +3,7 @@
 // Elements of images between their pixels: samples at the points of a grid, of regions, and of deformed
 // windows. The pixels of all images become rows of a table, [batch * pixels, channels], of which those that
 // surround a point are gathered.
+#include "tools/model/late.h"
 #include "tools/model/onnx/window.h"
 
 #include <math.h>
@@ -14,8 +15,8 @@ struct sampling {
     struct recording *r;
     size_t axes;
     struct tensor *rows;
-    struct tensor *first; // row of each image, of the rank of positions
-    int64_t type, batch, channels, sizes[3];
+    struct tensor *first;                            // row of each image, of the rank of positions
+    int64_t type, batch, channels, sizes[3], pixels; // of an image
     bool align, reflect, border;
 };
 
@@ -27,45 +28,58 @@ static bool begin(struct sampling *s, struct recording *r, struct tensor *x, int
     *s = (struct sampling){.r = r,
                            .axes = x->rank - 2,
                            .type = x->type,
-                           .batch = x->dims[0] * groups,
-                           .channels = x->dims[1] / groups};
+                           .batch = compute_size(r, MUL, x->dims[0], groups),
+                           .channels = compute_size(r, DIV, x->dims[1], groups)};
     memcpy(s->sizes, x->dims + 2, s->axes * sizeof s->sizes[0]);
-    int64_t pixels = product(s->sizes, s->axes);
-    const int64_t images[] = {s->batch, s->channels, pixels}, rows[] = {s->batch * pixels, s->channels};
+    s->pixels = size_product(r, s->sizes, s->axes);
+    const int64_t images[] = {s->batch, s->channels, s->pixels},
+                  rows[] = {compute_size(r, MUL, s->batch, s->pixels), s->channels};
     s->rows = reshape(r, swap_axes(r, reshape(r, x, 3, images), 1, 2), 2, rows);
     return s->rows != NULL;
 }
 
 static int64_t index_type(const struct sampling *s)
 {
-    return s->batch * product(s->sizes, s->axes) <= INT32_MAX ? ONNX_INT32 : ONNX_INT64;
+    bool few = !is_late(s->batch) && !is_late(s->pixels) && s->batch * s->pixels <= INT32_MAX;
+    return few ? ONNX_INT32 : ONNX_INT64;
 }
 
 // The first row of each image, for positions of a rank whose axis 0 is the batch.
 static void begin_images(struct sampling *s, size_t rank)
 {
-    int64_t dims[MAX_RANK] = {s->batch, 1, 1, 1, 1, 1, 1, 1}, pixels = product(s->sizes, s->axes);
-    s->first = reshape(s->r, make_range(s->r, index_type(s), 0, s->batch, pixels), rank, dims);
+    int64_t dims[MAX_RANK] = {s->batch, 1, 1, 1, 1, 1, 1, 1};
+    s->first = reshape(s->r, make_range(s->r, index_type(s), 0, s->batch, s->pixels), rank, dims);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
 // Pixels and what is between them
 // ---------------------------------------------------------------------------------------------------------------
 
+// A size among positions.
+static struct tensor *real_size(struct sampling *s, int64_t size)
+{
+    return make_size(s->r, ONNX_FLOAT, size);
+}
+
 // Back into the range of an axis, as often as it takes.
 static struct tensor *reflected(struct sampling *s, struct tensor *x, int64_t size)
 {
     struct recording *r = s->r;
-    double low = s->align ? 0 : -0.5, high = s->align ? (double)(size - 1) : (double)size - 0.5,
-           span = high - low;
-    if (span <= 0)
+    double low = s->align ? 0 : -0.5;
+    if (size == 1 && s->align)
         return with_number(r, MUL, x, 0);
+    struct tensor *span = real_size(s, size);
+    span = s->align ? with_number(r, SUB, span, 1) : span;
+    // Of one element that turns out to be all, every position is the first.
+    struct tensor *width = s->align && is_late(size) ? with_number(r, MAX, span, 1) : span;
     struct tensor *d = unary(r, ABS, with_number(r, SUB, x, low));
-    struct tensor *turns = unary(r, FLOOR, with_number(r, DIV, d, span));
-    struct tensor *rest = binary(r, SUB, d, with_number(r, MUL, turns, span));
+    struct tensor *turns = unary(r, FLOOR, binary(r, DIV, d, width));
+    struct tensor *rest = binary(r, SUB, d, binary(r, MUL, turns, width));
     struct tensor *half = with_number(r, MUL, turns, 0.5);
     struct tensor *even = binary(r, EQUAL, half, unary(r, FLOOR, half));
-    return choose(r, even, with_number(r, ADD, rest, low), number_with(r, SUB, high, rest));
+    struct tensor *back = binary(r, SUB, with_number(r, ADD, span, low), rest);
+    struct tensor *y = choose(r, even, with_number(r, ADD, rest, low), back);
+    return width == span ? y : choose(r, with_number(r, LESSER, span, 1), with_number(r, MUL, x, 0), y);
 }
 
 // The pixels at whole positions, one for each axis, which are broadcast: [..., channels].
@@ -76,7 +90,7 @@ static struct tensor *pixels(struct sampling *s, struct tensor *const *at)
     int64_t type = index_type(s);
     for (size_t i = 0; i < s->axes; i++) {
         struct tensor *x = s->reflect ? reflected(s, at[i], s->sizes[i]) : at[i];
-        struct tensor *in = clamp(r, x, 0, (double)(s->sizes[i] - 1));
+        struct tensor *in = clamp_to_size(r, x, s->sizes[i]);
         if (!s->reflect && !s->border) {
             struct tensor *here = binary(r, EQUAL, x, in);
             inside = inside ? binary(r, AND, inside, here) : here;
@@ -84,7 +98,7 @@ static struct tensor *pixels(struct sampling *s, struct tensor *const *at)
         if (s->reflect) // halves that rounding left
             in = unary(r, ROUND, in);
         in = cast(r, in, type);
-        index = index ? binary(r, ADD, with_number(r, MUL, index, (double)s->sizes[i]), in) : in;
+        index = index ? binary(r, ADD, with_size(r, MUL, index, s->sizes[i]), in) : in;
     }
     struct tensor *all = gather(r, s->rows, binary(r, ADD, index, s->first), 0);
     return inside ? binary(r, MUL, all, unsqueeze(r, cast(r, inside, s->type), inside->rank)) : all;
@@ -150,10 +164,11 @@ static struct tensor *channels_first(struct recording *r, struct tensor *t, size
 static struct tensor *place(struct sampling *s, struct tensor *x, int64_t size)
 {
     struct recording *r = s->r;
-    double n = (double)size;
+    struct tensor *n = real_size(s, size);
     x = with_number(r, ADD, x, 1);
-    return s->align ? with_number(r, MUL, x, (n - 1) / 2)
-                    : with_number(r, MUL, with_number(r, SUB, with_number(r, MUL, x, n), 1), 0.5);
+    if (s->align)
+        return binary(r, MUL, x, with_number(r, DIV, with_number(r, SUB, n, 1), 2));
+    return with_number(r, MUL, with_number(r, SUB, binary(r, MUL, x, n), 1), 0.5);
 }
 
 void record_grid_sample(struct call *c)
@@ -164,7 +179,8 @@ void record_grid_sample(struct call *c)
     size_t axes = x->rank - 2;
     if (!check_sizes(r, x, "the input", 4, 5))
         return;
-    if (grid->rank != x->rank || grid->dims[axes + 1] != (int64_t)axes || grid->dims[0] != x->dims[0]) {
+    if (grid->rank != x->rank || grid->dims[axes + 1] != (int64_t)axes ||
+        sizes_differ(grid->dims[0], x->dims[0])) {
         fail(r, "a grid of rank %zu for images of rank %zu, or of another batch", grid->rank, x->rank);
         return;
     }
@@ -176,7 +192,7 @@ void record_grid_sample(struct call *c)
     s.reflect = has_text(c, "padding_mode", "reflection", "zeros");
     s.border = has_text(c, "padding_mode", "border", "zeros");
     begin_images(&s, 2);
-    grid = reshape(r, grid, 3, (int64_t[]){s.batch, product(grid->dims + 1, axes), (int64_t)axes});
+    grid = reshape(r, grid, 3, (int64_t[]){s.batch, size_product(r, grid->dims + 1, axes), (int64_t)axes});
     grid = cast(r, grid, ONNX_FLOAT);
     for (size_t i = 0; i < axes; i++) { // the last axis of an image comes first
         struct tensor *p = squeeze(r, slice_axis(r, grid, 2, (int64_t)(axes - 1 - i), 1, 1), 2);
@@ -184,11 +200,45 @@ void record_grid_sample(struct call *c)
         if (s.reflect && !is_cubic)
             p = reflected(&s, p, s.sizes[i]);
         if ((s.reflect || s.border) && !is_cubic)
-            p = clamp(r, p, 0, (double)(s.sizes[i] - 1));
+            p = clamp_to_size(r, p, s.sizes[i]);
         at[i] = nearest ? unary(r, ROUND, p) : p;
     }
     y = nearest ? pixels(&s, at) : interpolate(&s, at, is_cubic, ADD);
     set_output(c, 0, channels_first(r, y, axes, input(c, 1)->dims + 1));
+}
+
+// Coordinates of -1 to 1 along an axis.
+static struct tensor *coordinates(struct recording *r, int64_t type, int64_t size, bool align)
+{
+    struct tensor *at = make_range(r, is_late(size) ? ONNX_FLOAT : ONNX_DOUBLE, 0, size, 1);
+    at = with_number(r, MUL, at, 2);
+    if (is_late(size)) {
+        struct tensor *n = make_size(r, ONNX_FLOAT, size);
+        n = align ? with_number(r, MAX, with_number(r, SUB, n, 1), 1) : n;
+        at = binary(r, DIV, align ? at : with_number(r, ADD, at, 1), n);
+    } else if (align) {
+        at = with_number(r, DIV, at, size > 1 ? (double)(size - 1) : 1);
+    } else {
+        at = with_number(r, DIV, with_number(r, ADD, at, 1), (double)size);
+    }
+    return cast(r, with_number(r, SUB, at, 1), type);
+}
+
+// All points of a grid, the last axis of an image first, and 1: [points, axes + 1].
+static struct tensor *grid_points(struct recording *r, int64_t type, size_t axes, const int64_t *sizes,
+                                  int64_t points, bool align)
+{
+    struct tensor *columns[4];
+    const int64_t one[] = {points, 1};
+    for (size_t i = 0; i < axes; i++) {
+        int64_t dims[3] = {1, 1, 1};
+        size_t axis = axes - 1 - i;
+        dims[axis] = sizes[axis];
+        struct tensor *at = reshape(r, coordinates(r, type, sizes[axis], align), axes, dims);
+        columns[i] = reshape(r, expand(r, at, axes, sizes), 2, one);
+    }
+    columns[axes] = make_filled(r, type, 2, one, 1);
+    return concat(r, axes + 1, columns, 1);
 }
 
 // Points of a grid times matrices of [n, axes, axes + 1].
@@ -203,24 +253,13 @@ void record_affine_grid(struct call *c)
         fail(r, "a grid of %zu sizes; 4 or 5 are supported", count);
         return;
     }
-    int64_t axes = (int64_t)count - 2, points = product(sizes + 2, count - 2);
-    if (theta->rank != 3 || theta->dims[0] != sizes[0] || theta->dims[1] != axes ||
-        theta->dims[2] != axes + 1 || points < 1 || points > LARGEST) {
+    int64_t axes = (int64_t)count - 2, points = size_product(r, sizes + 2, count - 2);
+    if (theta->rank != 3 || sizes_differ(theta->dims[0], sizes[0]) || theta->dims[1] != axes ||
+        theta->dims[2] != axes + 1 || points < 1 || (points > LARGEST && !is_late(points))) {
         fail(r, "matrices that do not fit a grid of %lld points", (long long)points);
         return;
     }
-    struct tensor *base = make_known(r, theta->type, 2, (int64_t[]){points, axes + 1});
-    for (int64_t i = 0; base && i < points; i++) {
-        int64_t rest = i;
-        for (size_t axis = count - 1; axis >= 2; rest /= sizes[axis--]) {
-            double n = (double)sizes[axis], k = (double)(rest % sizes[axis]);
-            set_known(base, i * (axes + 1) + (int64_t)(count - 1 - axis),
-                      !align  ? (2 * k + 1) / n - 1
-                      : n > 1 ? 2 * k / (n - 1) - 1
-                              : -1);
-        }
-        set_known(base, i * (axes + 1) + axes, 1);
-    }
+    struct tensor *base = grid_points(r, theta->type, count - 2, sizes + 2, points, align);
     dims[0] = sizes[0];
     memcpy(dims + 1, sizes + 2, (size_t)axes * sizeof *dims);
     dims[axes + 1] = axes;
@@ -268,11 +307,11 @@ static bool choose_images(struct regions *g, struct tensor *images)
     int64_t type = index_type(&g->s);
     if (!images || r->failed)
         return false;
-    if (count_elements(images) != g->count)
+    if (sizes_differ(size_product(r, images->dims, images->rank), g->count))
         return fail(r, "%lld images for %lld regions", (long long)count_elements(images),
                     (long long)g->count);
     images = cast(r, reshape(r, images, 3, (int64_t[]){g->count, 1, 1}), type);
-    g->s.first = with_number(r, MUL, images, (double)product(g->s.sizes, g->s.axes));
+    g->s.first = with_size(r, MUL, images, g->s.pixels);
     return g->s.first != NULL;
 }
 
@@ -295,9 +334,9 @@ static struct tensor *along(struct recording *r, struct tensor *t, size_t axis)
     return unsqueeze(r, t, axis == 0 ? 2 : 1);
 }
 
-static struct tensor *is_within(struct recording *r, struct tensor *t, double low, double high)
+static struct tensor *is_within(struct recording *r, struct tensor *t, double low, struct tensor *high)
 {
-    return binary(r, AND, with_number(r, GREATER_OR_EQUAL, t, low), with_number(r, LESSER_OR_EQUAL, t, high));
+    return binary(r, AND, with_number(r, GREATER_OR_EQUAL, t, low), binary(r, LESSER_OR_EQUAL, t, high));
 }
 
 // [count, height, width, channels] with channels first.
@@ -343,13 +382,13 @@ static struct tensor *sample_at(struct regions *g, const struct samples *a, size
                                 struct tensor **weight)
 {
     struct recording *r = g->s.r;
-    double size = (double)g->s.sizes[axis];
+    struct tensor *size = real_size(&g->s, g->s.sizes[axis]);
     struct tensor *share = a->own ? number_with(r, DIV, (double)i + 0.5, with_number(r, MAX, a->own, 1))
                                   : make_number(r, ONNX_FLOAT, ((double)i + 0.5) / (double)a->count);
     struct tensor *at = binary(r, MUL, binary(r, ADD, steps(r, g->to[axis]), share), a->bin);
     at = binary(r, ADD, at, a->start);
     *weight = along(r, cast(r, is_within(r, at, -1, size), g->s.type), axis);
-    return along(r, clamp(r, at, 0, size - 1), axis);
+    return along(r, clamp_to_size(r, at, g->s.sizes[axis]), axis);
 }
 
 // Which regions have samples i and k of their bins, [count, 1, 1, 1]; NULL: all of them.
@@ -416,12 +455,13 @@ void record_roi_align(struct call *c)
 static struct tensor *cut(struct regions *g, size_t axis)
 {
     struct recording *r = g->s.r;
-    double last = (double)(g->s.sizes[axis] - 1);
+    struct tensor *last = with_number(r, SUB, real_size(&g->s, g->s.sizes[axis]), 1);
     struct tensor *start = g->edges[axis], *end = g->edges[axis + 2];
     if (g->to[axis] == 1)
-        return with_number(r, MUL, binary(r, ADD, start, end), last / 2);
-    struct tensor *step = with_number(r, MUL, binary(r, SUB, end, start), last / (double)(g->to[axis] - 1));
-    return binary(r, ADD, with_number(r, MUL, start, last), binary(r, MUL, steps(r, g->to[axis]), step));
+        return binary(r, MUL, binary(r, ADD, start, end), with_number(r, DIV, last, 2));
+    struct tensor *step = with_number(r, DIV, last, (double)(g->to[axis] - 1));
+    step = binary(r, MUL, binary(r, SUB, end, start), step);
+    return binary(r, ADD, binary(r, MUL, start, last), binary(r, MUL, steps(r, g->to[axis]), step));
 }
 
 void record_crop_and_resize(struct call *c)
@@ -442,9 +482,10 @@ void record_crop_and_resize(struct call *c)
     g.s.border = true;
     bool nearest = has_text(c, "mode", "nearest", "bilinear");
     for (size_t i = 0; i < 2; i++) {
-        struct tensor *p = along(r, cut(&g, i), i), *inside = is_within(r, p, 0, (double)(g.s.sizes[i] - 1));
+        struct tensor *last = with_number(r, SUB, real_size(&g.s, g.s.sizes[i]), 1);
+        struct tensor *p = along(r, cut(&g, i), i), *inside = is_within(r, p, 0, last);
         visible = visible ? binary(r, AND, visible, inside) : inside;
-        p = clamp(r, p, 0, (double)(g.s.sizes[i] - 1));
+        p = clamp_to_size(r, p, g.s.sizes[i]);
         at[i] = nearest ? rounded(r, p) : p;
     }
     struct tensor *y = nearest ? pixels(&g.s, at) : interpolate(&g.s, at, false, ADD);
@@ -543,6 +584,10 @@ void record_max_roi_pool(struct call *c)
         return;
     }
     memcpy(g.to, shape, sizeof g.to);
+    if (has_late(x->dims + 2, 2)) {
+        fail(r, "how many windows cover a bin depends on sizes that are not known");
+        return;
+    }
     for (size_t i = 0; i < 2; i++)
         levels[i] = count_levels(x->dims[2 + i]);
     struct tensor *windows = windows_of(r, x, levels);
@@ -553,8 +598,8 @@ void record_max_roi_pool(struct call *c)
     // The image of a region, of the level of its windows.
     struct tensor *image = binary(r, ADD, with_number(r, MUL, rows.level, (double)levels[1]), columns.level);
     struct tensor *own = unsqueeze(r, cast(r, slice_axis(r, boxes, 1, 0, 1, 1), ONNX_FLOAT), 2);
-    image = binary(r, ADD, with_number(r, MUL, image, (double)x->dims[0]), own);
-    g.s.first = with_number(r, MUL, cast(r, image, index_type(&g.s)), (double)product(g.s.sizes, 2));
+    image = binary(r, ADD, with_size(r, MUL, image, x->dims[0]), own);
+    g.s.first = with_size(r, MUL, cast(r, image, index_type(&g.s)), g.s.pixels);
     for (int i = 0; i < 4; i++) {
         struct tensor *at[2] = {i / 2 ? rows.last : rows.first, i % 2 ? columns.last : columns.first};
         struct tensor *value = pixels(&g.s, at);
@@ -602,6 +647,8 @@ static bool read_deformed(struct call *c, struct deformed *d)
         !check_sizes(r, d->w, "the filter", 4, 4) || !check_sizes(r, d->offsets, "the offsets", 4, 4))
         return false;
     const int64_t *x = d->x->dims, *w = d->w->dims;
+    if (is_late(x[1]) || !knows_shape(d->w))
+        return fail(r, "channels, or a filter, of a size that is not known");
     if (!read_pair(c, "strides", 2, 1, 1, d->strides) || !read_pair(c, "dilations", 2, 1, 1, d->dilations) ||
         !read_pair(c, "pads", 4, 0, 0, pads))
         return false;
@@ -611,14 +658,20 @@ static bool read_deformed(struct call *c, struct deformed *d)
             r, "%lld channels in %lld groups and %lld groups of offsets with weights for %lld to %lld",
             (long long)x[1], (long long)d->groups, (long long)d->parts, (long long)w[1], (long long)w[0]);
     for (size_t i = 0; i < 2; i++) {
-        int64_t room = x[2 + i] + pads[i] + pads[2 + i] - (w[2 + i] - 1) * d->dilations[i] - 1;
+        int64_t room = compute_size(r, ADD, x[2 + i], pads[i] + pads[2 + i]);
+        room = compute_size(r, SUB, room, (w[2 + i] - 1) * d->dilations[i] + 1);
         d->before[i] = pads[i];
-        d->out[i] = room < 0 ? 0 : room / d->strides[i] + 1;
+        d->out[i] = room < 0 ? 0 : compute_size(r, ADD, compute_size(r, DIV, room, d->strides[i]), 1);
     }
+    if (r->failed)
+        return false;
     const int64_t points = w[2] * w[3] * d->parts, offsets[] = {x[0], 2 * points, d->out[0], d->out[1]},
                   mask[] = {x[0], points, d->out[0], d->out[1]};
-    if (d->out[0] < 1 || d->out[1] < 1 || memcmp(offsets, d->offsets->dims, sizeof offsets) ||
-        (d->mask && (d->mask->rank != 4 || memcmp(mask, d->mask->dims, sizeof mask))))
+    bool fits = d->out[0] >= 1 && d->out[1] >= 1 && (!d->mask || d->mask->rank == 4);
+    for (size_t i = 0; fits && i < 4; i++)
+        fits = !sizes_differ(offsets[i], d->offsets->dims[i]) &&
+               !(d->mask && sizes_differ(mask[i], d->mask->dims[i]));
+    if (!fits)
         return fail(r, "offsets or a mask that do not fit an output of %lld by %lld", (long long)d->out[0],
                     (long long)d->out[1]);
     return !d->bias || (d->bias->rank == 1 && d->bias->dims[0] == w[0]) ||
@@ -626,25 +679,25 @@ static bool read_deformed(struct call *c, struct deformed *d)
 }
 
 // Where the elements of all windows lie before they are moved, along an axis: [1, kernel, points].
-static struct tensor *window_places(struct recording *r, const struct deformed *d, size_t axis)
+static struct tensor *deformed_places(struct recording *r, const struct deformed *d, size_t axis)
 {
-    const int64_t *kernel = d->w->dims + 2, dims[] = {1, kernel[0] * kernel[1], d->out[0] * d->out[1]};
-    struct tensor *t = make_known(r, ONNX_FLOAT, 3, dims);
-    for (int64_t i = 0; t && i < dims[1]; i++)
-        for (int64_t k = 0; k < dims[2]; k++) {
-            int64_t element = axis ? i % kernel[1] : i / kernel[1],
-                    window = axis ? k % d->out[1] : k / d->out[1];
-            t->reals[i * dims[2] + k] =
-                (double)(window * d->strides[axis] + element * d->dilations[axis] - d->before[axis]);
-        }
-    return t;
+    const int64_t *kernel = d->w->dims + 2;
+    int64_t points = size_product(r, d->out, 2), elements = kernel[0] * kernel[1], along[] = {1, 1};
+    struct tensor *element = make_known(r, ONNX_FLOAT, 3, (int64_t[]){1, elements, 1});
+    for (int64_t i = 0; element && i < elements; i++)
+        element->reals[i] =
+            (double)((axis ? i % kernel[1] : i / kernel[1]) * d->dilations[axis] - d->before[axis]);
+    along[axis] = d->out[axis];
+    struct tensor *window = make_range(r, ONNX_FLOAT, 0, d->out[axis], d->strides[axis]);
+    window = expand(r, reshape(r, window, 2, along), 2, d->out);
+    return binary(r, ADD, reshape(r, window, 3, (int64_t[]){1, 1, points}), element);
 }
 
 // The products of windows, [n, points, channels * kernel] in the order of the weights, with them.
 static struct tensor *multiply_windows(struct recording *r, const struct deformed *d, struct tensor *windows)
 {
     const int64_t *w = d->w->dims;
-    int64_t n = d->x->dims[0], points = d->out[0] * d->out[1], each = w[0] / d->groups,
+    int64_t n = d->x->dims[0], points = size_product(r, d->out, 2), each = w[0] / d->groups,
             depth = product(w + 1, 3);
     const int64_t split[] = {n, points, d->groups, depth}, matrix[] = {d->groups, each, depth},
                   whole[] = {n, w[0], d->out[0], d->out[1]};
@@ -659,14 +712,14 @@ void record_deform_conv(struct call *c)
     struct sampling s;
     if (!read_deformed(c, &d) || !begin(&s, r, d.x, d.parts))
         return;
-    int64_t n = d.x->dims[0], points = d.out[0] * d.out[1], kernel = d.w->dims[2] * d.w->dims[3];
+    int64_t n = d.x->dims[0], points = size_product(r, d.out, 2), kernel = d.w->dims[2] * d.w->dims[3];
     const int64_t moves[] = {s.batch, kernel, 2, points}, all[] = {s.batch, kernel, points, 1},
                   split[] = {n, d.parts, kernel, points, s.channels},
                   joined[] = {n, points, d.parts * s.channels * kernel};
     struct tensor *offsets = reshape(r, cast(r, d.offsets, ONNX_FLOAT), 4, moves), *at[2];
     for (size_t i = 0; i < 2; i++) {
         struct tensor *own = squeeze(r, slice_axis(r, offsets, 2, (int64_t)i, 1, 1), 2);
-        at[i] = binary(r, ADD, own, window_places(r, &d, i));
+        at[i] = binary(r, ADD, own, deformed_places(r, &d, i));
     }
     begin_images(&s, 3);
     struct tensor *samples = interpolate(&s, at, false, ADD);

@@ -2,6 +2,7 @@
 //
 // Sequences and optional values, which exist only while recording: how many tensors a sequence has, and
 // which one is meant, has to be known then.
+#include "tools/model/late.h"
 #include "tools/model/onnx/call.h"
 
 #include <string.h>
@@ -100,6 +101,10 @@ void record_split_to_sequence(struct call *c)
     bool listed = split && split->rank > 0, keeps = split || get_int(c, "keepdims", 1) != 0;
     if (each < 1) {
         fail(r, "parts of %lld", (long long)each);
+        return;
+    }
+    if (is_late(size) || is_late(each) || (split && has_late_elements(split))) {
+        fail(r, "how many parts there are depends on a size that is not known");
         return;
     }
     if (!(t = make_sequence(r, listed ? count_elements(split) : (size + each - 1) / each)))

@@ -140,6 +140,13 @@ void record_eye_like(struct call *c)
         return;
     }
     int64_t rows = x->dims[0], columns = x->dims[1];
+    if (!knows_shape(x)) {
+        struct tensor *row = unsqueeze(c->r, make_range(c->r, ONNX_INT64, 0, rows, 1), 1);
+        struct tensor *column = make_range(c->r, ONNX_INT64, 0, columns, 1);
+        struct tensor *here = binary(c->r, EQUAL, with_number(c->r, SUB, column, (double)k), row);
+        set_output(c, 0, cast(c->r, here, get_int(c, "dtype", x->type)));
+        return;
+    }
     struct tensor *t = make_known(c->r, get_int(c, "dtype", x->type), 2, x->dims);
     bool there = columns > 0 && k > -rows && k < columns;
     for (int64_t i = 0; t && there && i < rows; i++)
@@ -168,6 +175,20 @@ void record_non_zero(struct call *c)
     set_output(c, 0, t);
 }
 
+// A window of a size that is not known.
+static struct tensor *late_window(struct call *c, int64_t size, const double *terms)
+{
+    struct recording *r = c->r;
+    struct tensor *place = make_range(r, ONNX_FLOAT, 0, size, 1), *period = make_size(r, ONNX_FLOAT, size);
+    if (!get_int(c, "periodic", 1))
+        period = with_number(r, SUB, period, 1);
+    struct tensor *turn = binary(r, DIV, with_number(r, MUL, place, 4 * acos(0)), period);
+    struct tensor *sum = with_number(r, MUL, unary(r, COS, turn), -terms[1]);
+    turn = with_number(r, MUL, turn, 2);
+    sum = binary(r, ADD, sum, with_number(r, MUL, unary(r, COS, turn), terms[2]));
+    return cast(r, with_number(r, ADD, sum, terms[0]), get_int(c, "output_datatype", ONNX_FLOAT));
+}
+
 // Parameter 0: Hann, 1: Hamming, 2: Blackman.
 void record_window(struct call *c)
 {
@@ -176,12 +197,16 @@ void record_window(struct call *c)
     if (!require_known(c->r, size, "the size of the window") || count_elements(size) != 1)
         return;
     int64_t n = known_integer(size, 0);
+    const double *a = terms[c->parameter];
+    if (is_late(n)) {
+        set_output(c, 0, late_window(c, n, a));
+        return;
+    }
     if (n < 0 || n > MAX_RANGE) {
         fail(c->r, "a window of %lld numbers", (long long)n);
         return;
     }
     double period = (double)(get_int(c, "periodic", 1) ? n : n - 1), turn = 4 * acos(0);
-    const double *a = terms[c->parameter];
     struct tensor *t = make_known(c->r, get_int(c, "output_datatype", ONNX_FLOAT), 1, &n);
     for (int64_t i = 0; t && i < n; i++)
         set_known(t, i,
@@ -201,6 +226,10 @@ void record_mel_weight_matrix(struct call *c)
     for (size_t i = 0; i < 5; i++) {
         if (!require_known(r, input(c, i), "a parameter of the matrix") || count_elements(input(c, i)) != 1)
             return;
+        if (has_late_elements(input(c, i))) {
+            fail(r, "a parameter of the matrix is a size that is not known");
+            return;
+        }
         numbers[i] = known_number(input(c, i), 0);
     }
     if (!(numbers[0] >= 1 && numbers[0] <= 4096 && numbers[1] >= 1 && numbers[1] <= 65536 &&

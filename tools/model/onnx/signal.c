@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Fourier transforms, as products with matrices of waves.
+#include "tools/model/late.h"
 #include "tools/model/onnx/call.h"
 
 #include <math.h>
@@ -29,6 +30,8 @@ struct transform {
 
 static bool check_length(struct recording *r, int64_t length)
 {
+    if (is_late(length))
+        return fail(r, "a transform of a size that is not known");
     return (length >= 1 && length <= MAX_LENGTH) ||
            fail(r, "a transform of %lld numbers; up to %d are supported", (long long)length, MAX_LENGTH);
 }
@@ -96,6 +99,10 @@ void record_dft(struct call *c)
         return;
     f.bins = get_int(c, "onesided", 0) ? f.length / 2 + 1 : f.length;
     int64_t zeros[MAX_RANK] = {0}, more[MAX_RANK] = {0};
+    if (is_late(x->dims[axis])) {
+        fail(r, "a transform along a size that is not known");
+        return;
+    }
     more[axis] = f.length - x->dims[axis];
     x = swap_axes(r, pad(r, x, zeros, more, WNNPaddingMode_Constant, 0), axis, last - 1);
     struct tensor *y = transform(r, &f, part_of(r, x, 0), part_of(r, x, 1));
@@ -113,12 +120,10 @@ static bool read_count(struct call *c, size_t index, const char *name, int64_t *
 }
 
 // Frames of a signal of [batch, length, 1 or 2], [batch, frames, length of a frame], one part of it.
-static struct tensor *frames_of(struct recording *r, struct tensor *x, int64_t part, int64_t count,
-                                int64_t step, int64_t length, struct tensor *window)
+static struct tensor *frames_of(struct recording *r, struct tensor *x, int64_t part, int64_t step,
+                                int64_t length, struct tensor *window)
 {
-    struct tensor *places = make_known(r, ONNX_INT32, 2, (int64_t[]){count, length});
-    for (int64_t i = 0; places && i < count * length; i++)
-        places->ints[i] = i / length * step + i % length;
+    struct tensor *places = window_places(r, x->dims[1], length, step);
     struct tensor *signal = part_of(r, x, part);
     if (!signal)
         return NULL;
@@ -144,7 +149,7 @@ void record_stft(struct call *c)
         fail(r, "neither a window nor a frame_length");
         return;
     }
-    f.length = input(c, 3) ? f.length : count_elements(window);
+    f.length = input(c, 3) ? f.length : size_product(r, window->dims, window->rank);
     if (!check_length(r, f.length))
         return;
     if (f.length > x->dims[1] || (window && (window->rank != 1 || window->dims[0] != f.length))) {
@@ -152,13 +157,14 @@ void record_stft(struct call *c)
              (long long)x->dims[1]);
         return;
     }
-    int64_t count = (x->dims[1] - f.length) / step + 1;
-    if (count > MAX_FRAMES / f.length) {
+    int64_t count = compute_size(r, DIV, compute_size(r, SUB, x->dims[1], f.length), step);
+    count = compute_size(r, ADD, count, 1);
+    if (!is_late(count) && count > MAX_FRAMES / f.length) {
         fail(r, "%lld frames of %lld", (long long)count, (long long)f.length);
         return;
     }
     f.bins = x->dims[2] == 1 && get_int(c, "onesided", 1) ? f.length / 2 + 1 : f.length;
     set_output(c, 0,
-               transform(r, &f, frames_of(r, x, 0, count, step, f.length, window),
-                         frames_of(r, x, 1, count, step, f.length, window)));
+               transform(r, &f, frames_of(r, x, 0, step, f.length, window),
+                         frames_of(r, x, 1, step, f.length, window)));
 }

@@ -3,12 +3,14 @@
 // Operators that order elements. What is known is sorted while recording. Otherwise the largest are found
 // by counting, for each element, those that come before it, or by a sorting network where that would take
 // too many comparisons.
+#include "tools/model/late.h"
 #include "tools/model/onnx/call.h"
 
 #include <math.h>
 #include <string.h>
 
 #define MAX_COMPARISONS ((int64_t)1 << 18) // of each element with each other one
+#define MAX_FOUND       64                 // that are found one after the other
 #define MAX_SORTED      ((int64_t)1 << 26) // elements of an axis
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -213,10 +215,10 @@ static struct tensor *make_last(struct recording *r, int64_t type, bool largest,
     bool is_long = operand == WNNDataType_Int64 || operand == WNNDataType_Uint64;
     unsigned bits = is_long ? 64 : operand == WNNDataType_Int8 || operand == WNNDataType_Uint8 ? 8 : 32;
     uint64_t all = UINT64_MAX >> (64 - bits), high = is_signed(type) ? all >> 1 : all;
-    struct tensor *t = make_filled(r, type, 2, (int64_t[]){rows, count}, largest ? -INFINITY : INFINITY);
-    for (int64_t i = 0; t && t->ints && i < rows * count; i++)
+    struct tensor *t = make_filled(r, type, 2, (int64_t[]){1, count}, largest ? -INFINITY : INFINITY);
+    for (int64_t i = 0; t && t->ints && i < count; i++)
         t->ints[i] = (int64_t)(!largest ? high : is_signed(type) ? ~high : 0);
-    return t;
+    return expand(r, t, 2, (int64_t[]){rows, count});
 }
 
 // Indices of the first `k`: blocks of the next power of two are sorted, then pairs of them joined, of which
@@ -255,7 +257,7 @@ void record_top_k(struct call *c)
         (number && (!require_known(r, number, "the number of them") || count_elements(number) != 1)))
         return;
     int64_t k = number ? known_integer(number, 0) : get_int(c, "k", 0), size = x->dims[axis];
-    if (k < 0 || k > size || size > MAX_SORTED) {
+    if (k < 0 || (!is_late(k) && k > size) || (!is_late(size) && size > MAX_SORTED)) {
         fail(r, "the %lld largest of %lld", (long long)k, (long long)size);
         return;
     }
@@ -271,19 +273,27 @@ void record_top_k(struct call *c)
         set_output(c, 1, place);
         return;
     }
+    if (is_late(size) && k <= MAX_FOUND) {
+        struct tensor *values, *places;
+        if (top_k(r, x, axis, k, !largest, &values, &places)) {
+            set_output(c, 0, values);
+            set_output(c, 1, places);
+        }
+        return;
+    }
     size_t last = x->rank - 1;
     x = swap_axes(r, x, axis, last);
     if (!x)
         return;
-    int64_t rows = count_elements(x) / size, dims[MAX_RANK];
+    int64_t rows = size_product(r, x->dims, last), dims[MAX_RANK];
     memcpy(dims, x->dims, sizeof dims);
     dims[last] = k;
     x = reshape(r, x, 2, (int64_t[]){rows, size});
     if (!x)
         return;
-    struct tensor *places = product((int64_t[]){size, size, rows}, 3) <= MAX_COMPARISONS
-                                ? order_by_counting(r, x, largest)
-                                : order_by_network(r, x, k, largest);
+    bool few =
+        is_late(size) || product((int64_t[]){size, size, is_late(rows) ? 1 : rows}, 3) <= MAX_COMPARISONS;
+    struct tensor *places = few ? order_by_counting(r, x, largest) : order_by_network(r, x, k, largest);
     places = slice_axis(r, places, 1, 0, k, 1);
     struct tensor *values = gather_elements(r, x, places, 1);
     set_output(c, 0, swap_axes(r, reshape(r, values, last + 1, dims), axis, last));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Counts of sequences of words (n-grams), where words are integers.
+#include "tools/model/late.h"
 #include "tools/model/onnx/call.h"
 
 #include <string.h>
@@ -67,7 +68,7 @@ static struct tensor *place_grams(const struct pool *p, struct tensor *counts)
     if (!counts || r->failed)
         return NULL;
     // What no n-gram is counted at is a column of zeros after all of them.
-    struct tensor *zeros = make_known(r, ONNX_FLOAT, 2, (int64_t[]){counts->dims[0], 1});
+    struct tensor *zeros = make_filled(r, ONNX_FLOAT, 2, (int64_t[]){counts->dims[0], 1}, 0);
     struct tensor *from = make_filled(r, ONNX_INT64, 1, &p->width, (double)p->place_count);
     for (size_t i = 0; from && i < p->place_count; i++) {
         if (from->ints[p->places[i]] != (int64_t)p->place_count)
@@ -94,7 +95,8 @@ static struct tensor *count_all(struct call *c, const struct pool *p, struct ten
             counts = counts ? binary(r, ADD, counts, more) : more;
         }
         if (grams > 0)
-            parts[count++] = counts ? counts : make_known(r, ONNX_FLOAT, 2, (int64_t[]){x->dims[0], grams});
+            parts[count++] =
+                counts ? counts : make_filled(r, ONNX_FLOAT, 2, (int64_t[]){x->dims[0], grams}, 0);
     }
     return count ? place_grams(p, concat(r, count, parts, 1)) : fail(r, "no n-grams");
 }
@@ -129,6 +131,10 @@ void record_tf_idf(struct call *c)
     if (!is_integer(x->type) || x->rank < 1 || x->rank > 2 || least < 1 || skip < 0 || skip > MAX_SKIP) {
         fail(r, "n-grams of %lld to %lld words with %lld between them, of a tensor of rank %zu",
              (long long)least, (long long)most, (long long)skip, x->rank);
+        return;
+    }
+    if (is_late(x->dims[x->rank - 1])) {
+        fail(r, "n-grams of a number of words that is not known");
         return;
     }
     bool row = x->rank == 1;
