@@ -58,6 +58,44 @@ def one(op, inputs, shape, sizes, weights=(), domain="", **attributes):
     return [node(op, inputs, domain=domain, **attributes)], shape, dict(weights), sizes
 
 
+def ints(*values):
+    return np.array(values, np.int64)
+
+
+def scan(shape, sizes):
+    """The sums of rows up to each one."""
+    body = helper.make_graph([node("Add", "before row", "after"), node("Identity", "after", "shown")], "body",
+                             [helper.make_tensor_value_info("before", TensorProto.FLOAT, None),
+                              helper.make_tensor_value_info("row", TensorProto.FLOAT, None)],
+                             [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("after", "shown")])
+    start = [node("ReduceSum", "x first", "all", keepdims=0), node("Sub", "all all", "none")]
+    return [*start, node("Scan", "none x", "end y", body=body, num_scan_inputs=1)], shape, {"first": ints(0)}, sizes
+
+
+def loop(trips):
+    """A state of a late size, doubled so many times."""
+    body = helper.make_graph([node("Add", "before before", "after"), node("Identity", "going", "still")], "body",
+                             [helper.make_tensor_value_info("trip", TensorProto.INT64, []),
+                              helper.make_tensor_value_info("going", TensorProto.BOOL, []),
+                              helper.make_tensor_value_info("before", TensorProto.FLOAT, None)],
+                             [helper.make_tensor_value_info("still", TensorProto.BOOL, []),
+                              helper.make_tensor_value_info("after", TensorProto.FLOAT, None)])
+    return [helper.make_node("Loop", ["trips", "", "x"], ["y"], body=body)], MATRIX, {"trips": np.array(trips, np.int64)}, MATRICES
+
+
+def resize(scales, **attributes):
+    return one("Resize", "x none s", IMAGE, IMAGES, {"s": np.array(scales, np.float32), "none": np.array([], np.float32)}, **attributes)
+
+
+def resized(scales):
+    """To sizes that are computed as numbers of floating point, as old exporters do."""
+    nodes = [node("Shape", "x", "s"), node("Slice", "s two four", "wh"), node("Cast", "wh", "f", to=TensorProto.FLOAT), node("Mul", "f by", "m"),
+             node("Floor", "m", "l"), node("Cast", "l", "to", to=TensorProto.INT64), node("Slice", "s zero two", "nc"),
+             node("Concat", "nc to", "size", axis=0), node("Resize", "x none none size", mode="linear")]
+    return nodes, IMAGE, {"two": ints(2), "four": ints(4), "zero": ints(0), "none": np.array([], np.float32),
+                          "by": np.array(scales, np.float32)}, IMAGES
+
+
 CACHE = ["b", 2, "p", 8]
 NUMBERS = {"one": np.array([1], np.int64), "at": np.array(1, np.int64), "units": np.array(1, np.int64)}
 # What exporters compute lengths with: of a mask of all columns.
@@ -137,6 +175,30 @@ CASES = {
                    "none": np.array([], np.float32)}, mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor"),
     "linear": one("Resize", "x none s", IMAGE, IMAGES, {"s": np.array([1, 1, 2, 2], np.float32), "none": np.array([], np.float32)},
                   mode="linear"),
+    "to the size of another": ([node("Shape", "z", "s"), node("Slice", "s two four", "wh"), node("Shape", "x", "sx"), node("Slice", "sx zero two", "nc"),
+                                node("Concat", "nc wh", "size", axis=0), node("Resize", "x none none size", mode="linear")],
+                               {"x": IMAGE, "z": ["n", 4, "c", "d"]}, {"two": ints(2), "four": ints(4), "zero": ints(0), "none": np.array([], np.float32)},
+                               ["x=1x4x5x6,z=1x4x9x3", "x=2x4x3x3,z=2x4x1x7"]),
+    "resized by computed sizes": resized([2.5, .75]),
+    "nearest by part": resize([1, 1, 1.5, .6], mode="nearest"),
+    "nearest by part, asymmetric": resize([1, 1, 1.5, .6], mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor"),
+    "nearest by part, above": resize([1, 1, 2.5, 3], mode="nearest", coordinate_transformation_mode="align_corners", nearest_mode="round_prefer_ceil"),
+    "linear by part": resize([1, 1, 1.5, .6], mode="linear", coordinate_transformation_mode="pytorch_half_pixel"),
+    "linear between corners": resize([1, 1, 1.5, 2], mode="linear", coordinate_transformation_mode="align_corners"),
+    "cubic": resize([1, 1, 1.5, 2], mode="cubic"),
+    "same windows": one("Conv", "x W", IMAGE, ["1x4x5x6", "2x4x8x7", "1x4x1x2"], {"W": floats(3, 4, 3, 3)}, auto_pad="SAME_UPPER", strides=[2, 2]),
+    "same windows of the largest": one("MaxPool", "x", IMAGE, IMAGES, kernel_shape=[3, 3], auto_pad="SAME_LOWER", strides=[2, 3]),
+    "same windows of the mean": one("AveragePool", "x", IMAGE, IMAGES, kernel_shape=[3, 3], auto_pad="SAME_UPPER", strides=[2, 3]),
+    "same windows of the mean, all": one("AveragePool", "x", IMAGE, IMAGES, kernel_shape=[3, 3], auto_pad="SAME_UPPER", strides=[2, 2],
+                                         count_include_pad=1),
+    "windows rounded up": one("MaxPool", "x", IMAGE, IMAGES, kernel_shape=[2, 2], pads=[1, 0, 1, 1], strides=[2, 3], ceil_mode=1),
+    "windows of the mean, rounded up": one("AveragePool", "x", IMAGE, IMAGES, kernel_shape=[3, 2], pads=[1, 0, 1, 1], strides=[2, 3],
+                                           ceil_mode=1, count_include_pad=1),
+    "windows of powers, rounded up": one("LpPool", "x", IMAGE, IMAGES, kernel_shape=[3, 2], strides=[2, 3], ceil_mode=1, p=3),
+    "volume": one("Conv", "x W", ["n", 2, "d", "a", "b"], ["1x2x4x5x6", "2x2x3x4x3"], {"W": floats(3, 2, 2, 3, 3)}, pads=[1] * 6, strides=[1, 2, 1]),
+    "volume, transposed": one("ConvTranspose", "x W", ["n", 2, "d", "a", "b"], ["1x2x4x5x6", "2x2x3x4x3"], {"W": floats(2, 3, 2, 3, 3)},
+                              strides=[2, 2, 1]),
+    "volume of the largest": one("MaxPool", "x", ["n", 2, "d", "a", "b"], ["1x2x4x5x6", "2x2x3x4x3"], kernel_shape=[2, 3, 3], strides=[2, 1, 1]),
     "local response": one("LRN", "x", IMAGE, IMAGES, size=3), "hardmax": one("Hardmax", "x", MATRIX, MATRICES, axis=1),
     "gather nd": ([node("Transpose", "x", "t", perm=[1, 0]), node("GatherND", "t k")], MATRIX, {"k": np.array([[2], [0]], np.int64)}, MATRICES),
     "einsum": one("Einsum", "x W", MATRIX, MATRICES, {"W": floats(6, 5)}, equation="nk,km->nm"),
@@ -151,17 +213,82 @@ CASES = {
     "joined bytes": quantized("QLinearConcat", "os oz q s z q s z", MATRIX, MATRICES, domain=MICROSOFT, axis=0),
     "rotary embedding": one("RotaryEmbedding", "x p c s", ["n", 2, 7, 8], ["1x2x7x8", "3x2x7x8"],
                             {"p": np.array([0], np.int64), "c": floats(16, 4), "s": floats(16, 4)}, MICROSOFT),
+    "rnn": recurrent("RNN", 1), "rnn, both ways": recurrent("RNN", 1, direction="bidirectional", activations=["Tanh", "Tanh"]),
+    "rnn of relu": recurrent("RNN", 1, direction="reverse", activations=["Relu"]),
+    "reversed sequences": one("ReverseSequence", "x L", ["t", 3], ["3x3", "5x3"], {"L": ints(1, 2, 3)}, time_axis=0, batch_axis=1),
+    "largest": ([node("TopK", "x k", "y i", axis=1)], MATRIX, {"k": ints(2)}, MATRICES, "y", "i"),
+    "largest of a late size": ([node("TopK", "x k", "y i", axis=0)], MATRIX, {"k": ints(2)}, ["3x6", "7x6", "2x6"], "y", "i"),
+    "sorted": ([node("Shape", "x", "s"), node("Gather", "s at", "k0"), node("Unsqueeze", "k0 zero", "k"),
+                node("TopK", "x k", "y i", axis=0, largest=0)], MATRIX, {"at": np.array(0, np.int64), "zero": ints(0)}, MATRICES, "y", "i"),
+    "largest by a network": ([node("TopK", "x k", "y i", axis=1)], ["n", 700], {"k": ints(70)}, ["1x700", "3x700"], "y", "i"),
+    "last of the largest": one("ArgMax", "x", MATRIX, MATRICES, axis=0, select_last_index=1, keepdims=0),
+    "hardmax of a late size": one("Hardmax", "x", MATRIX, MATRICES, axis=0),
+    "windows of an axis": one("UnfoldTensor", "x", ["n", "t", 4], ["1x5x4", "2x9x4"], domain=MICROSOFT, dim=1, size=3, step=2),
+    "identity": one("EyeLike", "x", ["n", "m"], ["3x6", "4x2"], k=1),
+    "cropped and padded": one("CenterCropPad", "x size", ["n", "t", 4], ["1x5x4", "2x9x4", "2x6x4", "1x4x4"], {"size": ints(6)}, axes=[1]),
+    "cropped to another": ([node("Shape", "z", "size"), node("CenterCropPad", "x size")], {"x": ["a", "b"], "z": ["c", "d"]}, {},
+                           ["x=5x4,z=3x6", "x=2x7,z=4x2"]),
+    "scattered rows": ([node("TensorScatter", "x z w")], {"x": ["n", "t", 4], "z": ["n", "s", 4], "w": (TensorProto.INT64, ["n"])}, {},
+                       ["x=2x6x4,z=2x2x4,w=2:1;3", "x=1x4x4,z=1x4x4,w=1:0"]),
+    "window": ([node("Shape", "x", "s"), node("Gather", "s at", "k"), node("HannWindow", "k", "w"), node("Mul", "x w")], ["n", "t"],
+               {"at": np.array(1, np.int64)}, ["1x5", "2x8"]),
+    "table": one("TorchEmbedding", "T i", {"i": (TensorProto.INT64, ["n", "t"])}, ["i=2x3:1;4;0", "i=1x1:2"], {"T": floats(5, 3)}, MICROSOFT),
+    "integers added": one("ReduceSumInteger", "x", {"x": (TensorProto.UINT8, ["n", 4])}, ["x=3x4:1;250;7", "x=1x4:9"], domain=MICROSOFT,
+                          axes=[1], keepdims=0),
+    "determinants": one("Det", "x", ["n", 3, 3], ["1x3x3", "4x3x3"]),
+    "inverses": one("Inverse", "x", ["n", 3, 3], ["1x3x3:1;2;0;3;1;1;0;2;5", "2x3x3:1;2;0;3;1;1;0;2;5"], domain=MICROSOFT),
+    "spectrum": one("DFT", "x", ["n", 8, 1], ["1x8x1", "3x8x1"], axis=1, onesided=1),
+    "spectrogram": one("STFT", "x step w", ["n", "t", 1], ["1x16x1", "2x33x1"], {"step": np.array(4, np.int64), "w": np.hanning(8).astype(np.float32)}),
+    "relative positions": ([node("Shape", "x", "s"), node("Gather", "s at", "k"), node("RelativePositionBias", "T k k", "b", MICROSOFT,
+                            max_distance=12, is_bidirectional=1), node("Add", "x b")], [1, 2, "t", "t"],
+                           {"at": np.array(2, np.int64), "T": floats(8, 2)}, ["1x2x5x5", "1x2x30x30"]),
+    "gated positions": one("GatedRelativePositionBias", "x qb z W b g", {"x": ["n", "t", 8], "z": [1, 2, "t", "t"]},
+                           ["x=2x3x8,z=1x2x3x3", "x=1x5x8,z=1x2x5x5"], {"qb": floats(8), "W": floats(4, 8), "b": floats(8),
+                           "g": floats(1, 2, 1, 1)}, MICROSOFT, num_heads=2),
+    "loss": one("SoftmaxCrossEntropyLoss", "x t w", {"x": ["n", 5], "t": (TensorProto.INT64, ["n"])}, ["x=3x5,t=3:0;4;2", "x=1x5,t=1:1"],
+                {"w": np.abs(floats(5))}, ignore_index=2),
+    "samples": one("GridSample", "x g", {"x": ["n", 2, "a", "b"], "g": ["n", "h", "w", 2]}, ["x=1x2x4x5,g=1x3x2x2", "x=2x2x3x7,g=2x5x4x2"]),
+    "samples, reflected": one("GridSample", "x g", {"x": ["n", 2, "a", "b"], "g": ["n", "h", "w", 2]},
+                              ["x=1x2x4x5,g=1x3x2x2:-1.7;.3;2.1", "x=2x2x3x1,g=2x5x4x2:-1.7;.3;2.1"], padding_mode="reflection",
+                              align_corners=1, mode="bicubic"),
+    "samples, nearest": one("GridSample", "x g", {"x": ["n", 2, "a", "b"], "g": ["n", "h", "w", 2]},
+                            ["x=1x2x4x5,g=1x3x2x2:-1.7;.3;2.1", "x=2x2x3x6,g=2x5x4x2:-1.7;.3;2.1"], padding_mode="border", mode="nearest"),
+    "grid": ([node("Shape", "x", "s"), node("AffineGrid", "t s", align_corners=1)], {"x": ["n", 2, "a", "b"], "t": ["n", 2, 3]}, {},
+             ["x=1x2x3x4,t=1x2x3", "x=2x2x5x1,t=2x2x3"], "y"),
+    "regions, averaged": one("RoiAlign", "x boxes i", {"x": ["n", 2, "a", "b"], "boxes": ["r", 4], "i": (TensorProto.INT64, ["r"])},
+                             ["x=1x2x6x7,boxes=2x4:.5;1;3;4,i=2:0", "x=2x2x9x8,boxes=3x4:1;2;5;7,i=3:1;0;1"], output_height=2, output_width=3,
+                             sampling_ratio=2),
+    "cropped regions": one("CropAndResize", "x boxes i size", {"x": ["n", 2, "a", "b"], "boxes": ["r", 4], "i": (TensorProto.INT32, ["r"])},
+                           ["x=1x2x6x7,boxes=2x4:.1;.2;.8;1.2,i=2:0", "x=2x2x9x8,boxes=3x4:.1;0;.8;.9,i=3:1;0;1"],
+                           {"size": np.array([4, 3], np.int32)}, MICROSOFT),
+    "deformed convolution": one("DeformConv", "x W o", {"x": ["n", 2, "a", "b"], "o": ["n", 8, "c", "d"]},
+                                ["x=1x2x5x6,o=1x8x4x5", "x=2x2x3x4,o=2x8x2x3"], {"W": floats(3, 2, 2, 2)}, pads=[0] * 4),
+    "added to elements": one("ScatterElements", "x i u", {"x": ["n", 4], "i": (TensorProto.INT64, ["m", 4]), "u": ["m", 4]},
+                             ["x=5x4,i=3x4:0;4;-1;2,u=3x4", "x=2x4,i=1x4:1;0;1;1,u=1x4"], axis=0, reduction="add"),
+    "added to rows": one("ScatterND", "x i u", {"x": ["n", 4], "i": (TensorProto.INT64, ["m", 1]), "u": ["m", 4]},
+                         ["x=5x4,i=3x1:0;4;0,u=3x4", "x=2x4,i=4x1:1;0;1;1,u=4x4"], reduction="add"),
+    "added to some rows": one("ScatterND", "x i u", {"x": ["n", 4], "u": [3, 4]}, ["x=5x4,u=3x4", "x=4x4,u=3x4"],
+                              {"i": ints([0], [3], [0])}, reduction="max"),
+    "sequences": ([node("SequenceConstruct", "x x", "s"), node("SequenceInsert", "s x", "t"), node("ConcatFromSequence", "t", axis=1)],
+                  MATRIX, {}, MATRICES),
+    "a loop": loop(3),
+    "a scan": scan([4, "n"], ["4x3", "4x7"]),
     "heads": one("MultiHeadAttention", "x x x", WORDS, TEXTS, domain=MICROSOFT, num_heads=2),
     "attention": one("Attention", "x W B", WORDS, TEXTS, {"W": floats(8, 24), "B": floats(24)}, MICROSOFT, num_heads=2),
     "causal attention": one("Attention", "x W B", WORDS, TEXTS, {"W": floats(8, 24), "B": floats(24)}, MICROSOFT, num_heads=2,
                             unidirectional=1),
 }
 REFUSED = {
-    "rnn": (recurrent("RNN", 1), "steps, or a batch, of a size that is not known"),
-    "reversed sequences": (one("ReverseSequence", "x L", ["t", 3], ["3x3"], {"L": np.array([1, 2, 3], np.int64)}, time_axis=0, batch_axis=1),
-                           'without the size of dimension 0 of input 0; give "t" a value'),
-    "largest": (([node("TopK", "x k", "y i", axis=1)], MATRIX, {"k": np.array([2], np.int64)}, MATRICES),
-                'without the size of dimension 0 of input 0; give "n" a value'),
+    "nonzero": (one("NonZero", "x", MATRIX, MATRICES), "on which the shape of the result depends"),
+    "transform of all": (one("DFT", "x", ["n", "t", 1], ["1x4x1"]), "a transform of a size that is not known"),
+    "inverse": (one("Inverse", "x", ["n", "m", "m"], ["1x4x4"], domain=MICROSOFT), "a matrix of a size that is not known"),
+    "parts": (([node("SplitToSequence", "x", "s", axis=0), node("ConcatFromSequence", "s", axis=1)], MATRIX, {}, MATRICES),
+              "how many parts there are depends on a size that is not known"),
+    "words": (one("TfIdfVectorizer", "x", {"x": (TensorProto.INT64, ["n", "t"])}, ["x=1x3"], max_gram_length=1, max_skip_count=0, min_gram_length=1,
+                  mode="TF", ngram_counts=[0], ngram_indexes=[0, 1], pool_int64s=[2, 3]), "a number of words that is not known"),
+    "steps of a loop": (scan(["t", 6], ["3x6"]), "the number of trips depends on a size that is not known"),
+    "regions": (one("MaxRoiPool", "x boxes", IMAGE, IMAGES, {"boxes": np.array([[0, 1, 1, 3, 3]], np.float32)}, pooled_shape=[2, 2]),
+                "how many windows cover a bin"),
 }
 
 

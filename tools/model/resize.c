@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/model/resize.h"
 
+#include "tools/model/late.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -205,7 +207,7 @@ static size_t find_resampled(struct recording *r, const struct resize *z, const 
 static struct tensor *resample(struct recording *r, const struct resize *z, struct tensor *t, size_t first)
 {
     uint32_t axes[2] = {(uint32_t)first, (uint32_t)first + 1};
-    uint32_t sizes[2] = {(uint32_t)z->axes[first].to, (uint32_t)z->axes[first + 1].to};
+    uint32_t sizes[2] = {size_number(z->axes[first].to), size_number(z->axes[first + 1].to)};
     WNNResample2dOptions options = WNN_RESAMPLE2D_OPTIONS_INIT;
     options.label = label_of(r);
     options.mode = z->mode == NEAREST ? WNNInterpolationMode_NearestNeighbor : WNNInterpolationMode_Linear;
@@ -241,5 +243,102 @@ struct tensor *resize(struct recording *r, const struct resize *z, struct tensor
     size_t first = y ? find_resampled(r, z, y) : 0;
     if (y)
         y = first ? resample(r, z, y, first) : resize_axes(r, z, y);
+    return whole ? cast(r, unary(r, ROUND, y), x->type) : y;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Sizes that are late: positions are computed by the graph
+// ---------------------------------------------------------------------------------------------------------------
+
+// Positions of all elements of the output in the input, [to] of float32.
+static struct tensor *late_positions(struct recording *r, const struct resize *z,
+                                     const struct resize_axis *axis)
+{
+    struct tensor *x = make_range(r, TYPE_FLOAT32, 0, axis->to, 1);
+    struct tensor *from = make_size(r, TYPE_FLOAT32, axis->from), *to = make_size(r, TYPE_FLOAT32, axis->to);
+    if (z->coordinates == ALIGN_CORNERS) {
+        struct tensor *width = axis->by_scale ? with_number(r, MUL, from, axis->scale) : to;
+        struct tensor *last = with_number(r, MAX, with_number(r, SUB, width, 1), 1);
+        return binary(r, DIV, binary(r, MUL, x, with_number(r, SUB, from, 1)), last);
+    }
+    double offset = z->coordinates == ASYMMETRIC ? 0 : 0.5;
+    struct tensor *at = offset == 0 ? x : with_number(r, ADD, x, offset);
+    at = axis->by_scale ? with_number(r, DIV, at, axis->scale) : binary(r, DIV, binary(r, MUL, at, from), to);
+    if (z->coordinates == HALF_PIXEL || z->coordinates == PYTORCH_HALF_PIXEL)
+        at = with_number(r, SUB, at, 0.5);
+    if (z->coordinates == PYTORCH_HALF_PIXEL)
+        at = choose(r, with_number(r, GREATER, to, 1), at, make_number(r, TYPE_FLOAT32, 0));
+    return at;
+}
+
+static struct tensor *late_nearest(struct recording *r, const struct resize *z,
+                                   const struct resize_axis *axis, struct tensor *at)
+{
+    bool up = z->rounding == ROUND_CEIL || (z->oldest && axis->by_scale && axis->scale < 1);
+    if (!up && z->rounding != ROUND_FLOOR)
+        at = with_number(r, z->rounding == PREFER_FLOOR ? SUB : ADD, at, 0.5);
+    at = unary(r, up || z->rounding == PREFER_FLOOR ? CEIL : FLOOR, at);
+    return cast(r, clamp_to_size(r, at, axis->from), TYPE_INT64);
+}
+
+// What an element at an offset from the one below a position weighs.
+static struct tensor *late_weight(struct recording *r, const struct resize *z, struct tensor *fraction,
+                                  int offset)
+{
+    struct tensor *d =
+        offset < 1 ? with_number(r, SUB, fraction, offset) : number_with(r, SUB, offset, fraction);
+    double a = z->cubic_a;
+    bool near = offset == 0 || offset == 1;
+    if (z->mode == LINEAR)
+        return number_with(r, SUB, 1, d);
+    const double k[2][4] = {{a, -5 * a, 8 * a, -4 * a}, {a + 2, -(a + 3), 0, 1}};
+    struct tensor *sum = with_number(r, ADD, with_number(r, MUL, d, k[near][0]), k[near][1]);
+    sum = with_number(r, ADD, binary(r, MUL, sum, d), k[near][2]);
+    return with_number(r, ADD, binary(r, MUL, sum, d), k[near][3]);
+}
+
+// The elements around each position, weighted and added.
+static struct tensor *late_sum(struct recording *r, const struct resize *z, struct tensor *t, size_t axis,
+                               struct tensor *at)
+{
+    int64_t dims[MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
+    struct tensor *low = unary(r, FLOOR, at), *sum = NULL;
+    struct tensor *fraction = binary(r, SUB, at, low);
+    dims[axis] = z->axes[axis].to;
+    for (int offset = z->mode == LINEAR ? 0 : -1; offset <= (z->mode == LINEAR ? 1 : 2); offset++) {
+        struct tensor *place = clamp_to_size(r, with_number(r, ADD, low, offset), z->axes[axis].from);
+        struct tensor *weight = cast(r, late_weight(r, z, fraction, offset), t->type);
+        struct tensor *part = gather(r, t, cast(r, place, TYPE_INT64), axis);
+        part = binary(r, MUL, part, reshape(r, weight, t->rank, dims));
+        sum = sum ? binary(r, ADD, sum, part) : part;
+    }
+    return sum;
+}
+
+// Whether resample2d interpolates as is asked for, of an image.
+static bool is_late_resampled(const struct resize *z, const struct tensor *t)
+{
+    bool half = z->coordinates == HALF_PIXEL && z->mode == LINEAR && t->rank == 4;
+    for (size_t i = 0; half && i < 4; i++)
+        half = i < 2 ? z->axes[i].from == z->axes[i].to : !z->axes[i].by_scale;
+    return half && (t->type == TYPE_FLOAT32 || t->type == TYPE_FLOAT16);
+}
+
+struct tensor *resize_late(struct recording *r, const struct resize *z, struct tensor *x)
+{
+    if (z->coordinates == CROP_AND_RESIZE || z->coordinates == HALF_PIXEL_SYMMETRIC || z->antialias ||
+        z->exclude_outside)
+        return fail(r, "regions, symmetry, antialiasing or exclude_outside with sizes that are not known");
+    bool whole = z->mode != NEAREST && !is_real(x->type);
+    struct tensor *y = whole ? cast(r, x, TYPE_FLOAT32) : x;
+    if (y && is_late_resampled(z, y))
+        return resample(r, z, y, 2);
+    for (size_t i = 0; y && i < x->rank; i++) {
+        const struct resize_axis *axis = &z->axes[i];
+        if (axis->from == axis->to && !axis->by_scale)
+            continue;
+        struct tensor *at = late_positions(r, z, axis);
+        y = z->mode == NEAREST ? gather(r, y, late_nearest(r, z, axis, at), i) : late_sum(r, z, y, i, at);
+    }
     return whole ? cast(r, unary(r, ROUND, y), x->type) : y;
 }

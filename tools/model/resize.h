@@ -40,11 +40,16 @@ struct resize {
         double over, under; // positions are those of the output * over / under
         double width;       // what the size would be if it were not whole
         double start, end;  // of the region of interest
+        bool by_scale; // of late sizes: positions are divided by the scale, not by what it makes of sizes
     } axes[MAX_RANK];
 };
 
 // `x` with the sizes `to` of all its axes: resample2d where that does the same, else one axis after another
 // by indices or as a product with weights. Integers are rounded.
 struct tensor *resize(struct recording *r, const struct resize *z, struct tensor *x);
+
+// The same where sizes are late, of which only from, to and by_scale are looked at, and the scale if that is
+// so. Regions of interest, antialiasing and leaving out what is outside are not supported.
+struct tensor *resize_late(struct recording *r, const struct resize *z, struct tensor *x);
 
 #endif

@@ -13,14 +13,16 @@ static struct tensor *merge_depth(struct recording *r, struct tensor *t)
 {
     if (!t)
         return NULL;
-    return reshape(r, t, 4, (int64_t[]){t->dims[0] * t->dims[1], t->dims[2], t->dims[3], t->dims[4]});
+    return reshape(
+        r, t, 4,
+        (int64_t[]){compute_size(r, MUL, t->dims[0], t->dims[1]), t->dims[2], t->dims[3], t->dims[4]});
 }
 
-static struct tensor *split_depth(struct recording *r, struct tensor *t, int64_t n)
+static struct tensor *split_depth(struct recording *r, struct tensor *t, int64_t n, int64_t d)
 {
     if (!t)
         return NULL;
-    return reshape(r, t, 5, (int64_t[]){n, t->dims[0] / n, t->dims[1], t->dims[2], t->dims[3]});
+    return reshape(r, t, 5, (int64_t[]){n, d, t->dims[1], t->dims[2], t->dims[3]});
 }
 
 // Zeros before and after one axis; less than none takes elements away.
@@ -98,7 +100,7 @@ static struct tensor *conv_3d(struct recording *r, struct tensor *x, struct tens
                               struct tensor *bias, const struct window *w, int64_t groups)
 {
     struct window plane = last_two(w);
-    int64_t depth = count_windows(x, w, 0);
+    int64_t depth = count_windows(r, x, w, 0);
     struct tensor *slices = swap_axes(r, pad_axis(r, x, 2, w->before[0], w->after[0]), 1, 2), *sum = NULL;
     for (int64_t k = 0; k < w->kernel[0] && !r->failed; k++) {
         struct tensor *part = slice_axis(r, slices, 1, k * w->dilations[0], depth, w->strides[0]);
@@ -106,7 +108,7 @@ static struct tensor *conv_3d(struct recording *r, struct tensor *x, struct tens
         part = conv_2d(r, merge_depth(r, part), kernel, k ? NULL : bias, &plane, groups);
         sum = k ? binary(r, ADD, sum, part) : part;
     }
-    return swap_axes(r, split_depth(r, sum, x->dims[0]), 1, 2);
+    return swap_axes(r, split_depth(r, sum, x->dims[0], depth), 1, 2);
 }
 
 struct tensor *convolve(struct call *c, struct tensor *x, struct tensor *w, struct tensor *bias)
@@ -117,12 +119,15 @@ struct tensor *convolve(struct call *c, struct tensor *x, struct tensor *w, stru
     if (!check_sizes(r, x, "the input", 3, 5) || !check_known_sizes(r, w, "the filter", 3, 5) ||
         !check_filter(c, x, w, bias, w->dims[0]) || !find_groups(c, &groups))
         return NULL;
-    if (is_late(x->dims[1]) || (x->rank == 5 && !knows_shape(x)))
-        return fail(r, "the input has %s that are not known", x->rank == 5 ? "sizes" : "channels");
+    if (is_late(x->dims[1]))
+        return fail(r, "the input has channels that are not known");
     if (x->dims[1] != w->dims[1] * groups || w->dims[0] % groups)
         return fail(r, "%lld channels in %lld groups with weights for %lld to %lld", (long long)x->dims[1],
                     (long long)groups, (long long)w->dims[1], (long long)w->dims[0]);
     if (!read_window(c, x, w->dims + 2, &window) || !read_pads(c, x, &window) || !check_depth(r, &window))
+        return NULL;
+    x = take_late_padding(r, x, &window, 0);
+    if (!x)
         return NULL;
     if (x->rank == 5)
         return conv_3d(r, x, w, bias, &window, groups);
@@ -243,7 +248,8 @@ static struct tensor *spread(struct recording *r, struct tensor *t, int64_t stri
 {
     if (!t || stride == 1 || t->dims[1] == 1)
         return t;
-    int64_t dims[5] = {t->dims[0], t->dims[1] * stride, t->dims[2], t->dims[3], t->dims[4]};
+    int64_t dims[5] = {t->dims[0], compute_size(r, MUL, t->dims[1], stride), t->dims[2], t->dims[3],
+                       t->dims[4]};
     t = reshape(r, pad_axis(r, unsqueeze(r, t, 2), 2, 0, stride - 1), 5, dims);
     return pad_axis(r, t, 1, 0, 1 - stride);
 }
@@ -257,7 +263,7 @@ static struct tensor *conv_transpose_3d(struct recording *r, struct tensor *x, s
     for (int64_t k = 0; k < w->kernel[0] && !r->failed; k++) {
         struct tensor *kernel = squeeze(r, slice_axis(r, filter, 2, k, 1, 1), 2);
         struct tensor *part = conv_transpose_2d(r, planes, kernel, NULL, &plane, groups);
-        part = spread(r, split_depth(r, part, x->dims[0]), w->strides[0]);
+        part = spread(r, split_depth(r, part, x->dims[0], x->dims[2]), w->strides[0]);
         part = pad_axis(r, part, 1, k * w->dilations[0], (w->kernel[0] - 1 - k) * w->dilations[0]);
         sum = k ? binary(r, ADD, sum, part) : part;
     }
@@ -289,8 +295,8 @@ void record_conv_transpose(struct call *c)
     if (!check_sizes(r, x, "the input", 3, 5) || !check_known_sizes(r, filter, "the filter", 3, 5) ||
         !find_groups(c, &groups) || !check_filter(c, x, filter, bias, filter->dims[1] * groups))
         return;
-    if (is_late(x->dims[1]) || (x->rank == 5 && !knows_shape(x))) {
-        fail(r, "the input has %s that are not known", x->rank == 5 ? "sizes" : "channels");
+    if (is_late(x->dims[1])) {
+        fail(r, "the input has channels that are not known");
         return;
     }
     if (x->dims[1] != filter->dims[0] || x->dims[1] % groups) {

@@ -46,14 +46,15 @@ static struct tensor *pool_3d(struct recording *r, enum pool op, struct tensor *
                                                 {w->dilations[0], 1},
                                                 {w->before[0], 0},
                                                 {w->after[0], 0},
-                                                false};
+                                                w->rounds_up};
     int64_t n = x->dims[0], channels = x->dims[1];
-    int64_t folded[4] = {n, channels * x->dims[2], x->dims[3], x->dims[4]};
+    int64_t folded[4] = {n, compute_size(r, MUL, channels, x->dims[2]), x->dims[3], x->dims[4]};
     struct tensor *y = pool_2d(r, op, reshape(r, x, 4, folded), &plane);
     if (!y)
         return NULL;
     int64_t height = y->dims[2], width = y->dims[3];
-    y = pool_2d(r, op, reshape(r, y, 4, (int64_t[]){n, channels, x->dims[2], height * width}), &depth);
+    const int64_t lines[] = {n, channels, x->dims[2], compute_size(r, MUL, height, width)};
+    y = pool_2d(r, op, reshape(r, y, 4, lines), &depth);
     return y ? reshape(r, y, 5, (int64_t[]){n, channels, y->dims[2], height, width}) : NULL;
 }
 
@@ -69,21 +70,38 @@ static struct tensor *pool(struct recording *r, enum pool op, struct tensor *x, 
     return squeeze(r, pool_2d(r, op, unsqueeze(r, x, 2), &plane), 2);
 }
 
+// What the last window reaches after the input: the windows are as many as begin before the padding at the
+// end, and reach into what is left of the padding, rounded up.
+static int64_t late_end(struct recording *r, const struct tensor *x, const struct window *w, size_t i)
+{
+    double stride = (double)w->strides[i];
+    struct tensor *begins =
+        with_size(r, ADD, forget(r, make_size(r, ONNX_INT64, x->dims[2 + i])), w->before[i]);
+    struct tensor *span = with_number(r, ADD, begins, (double)(w->after[i] - extent(w, i)));
+    struct tensor *last = with_number(r, DIV, with_number(r, ADD, span, stride - 1), stride);
+    struct tensor *most = with_number(r, DIV, with_number(r, SUB, begins, 1), stride);
+    last = with_number(r, ADD, with_number(r, MUL, binary(r, MIN, last, most), stride), (double)extent(w, i));
+    return settle(r, with_number(r, MAX, binary(r, SUB, last, begins), 0));
+}
+
 // Makes the padding at the end what the last window reaches, so that rounding down gives the number of
 // windows that ONNX wants. Padding counts for nothing in WebNN, so nothing else changes.
 //
 // Of a size that is not known, WebNN counts the windows, which are the same if none can begin in the padding
-// at the end.
-static void fit_windows(struct recording *r, const struct tensor *x, struct window *w, bool ceiling)
+// at the end; otherwise, and where padding counts, that is computed. `exactly`: always.
+static void fit_windows(struct recording *r, const struct tensor *x, struct window *w, bool ceiling,
+                        bool exactly)
 {
     bool late = !knows_shape(x);
-    w->rounds_up = late && ceiling;
+    for (size_t i = 0; i < w->count; i++)
+        exactly |= w->strides[i] + w->after[i] > extent(w, i);
+    w->rounds_up = late && ceiling && !exactly;
     for (size_t i = 0; i < w->count; i++) {
-        if (late && ceiling && w->strides[i] + w->after[i] > extent(w, i))
-            fail(r, "how many windows there are of a size that is not known, rounded up");
+        if (late && ceiling && exactly && w->strides[i] > 1)
+            w->after[i] = late_end(r, x, w, i);
         if (late)
             continue;
-        int64_t size = x->dims[2 + i], stride = w->strides[i], windows = count_windows(x, w, i);
+        int64_t size = x->dims[2 + i], stride = w->strides[i], windows = count_windows(r, x, w, i);
         int64_t span = size + w->before[i] + w->after[i] - extent(w, i);
         if (ceiling && span % stride && windows * stride < size + w->before[i])
             windows++;
@@ -166,7 +184,7 @@ static struct tensor *max_indices(struct call *c, struct tensor *x, const struct
     if (!is_real(x->type) && x->type != ONNX_INT8 && x->type != ONNX_UINT8)
         return fail(r, "indices for a pool of %s", type_name(x->type));
     for (size_t i = 0; i < w->count; i++) {
-        windows[i] = count_windows(x, w, i);
+        windows[i] = count_windows(r, x, w, i);
         before[2 + i] = w->before[i];
         after[2 + i] = w->after[i];
     }
@@ -194,22 +212,52 @@ static struct tensor *max_indices(struct call *c, struct tensor *x, const struct
     return add_channels(r, x, where);
 }
 
+// With padding that is late, which becomes elements. Those of averages are divided by the share of a window
+// that counts: the input, and of the padding as much as is given at the end.
+static struct tensor *pool_late(struct call *c, enum pool op, struct tensor *x, const struct window *w,
+                                const int64_t *counted)
+{
+    struct recording *r = c->r;
+    struct window plain = *w, shares = *w;
+    double lowest = is_real(x->type) ? -INFINITY : x->type == ONNX_INT8 ? -128 : 0;
+    struct tensor *all = take_late_padding(r, x, &plain, op == POOL_MAX ? lowest : 0);
+    if (op != POOL_AVERAGE)
+        return op == POOL_LP ? pool_lp(c, all, &plain) : pool(r, op, all, &plain);
+    struct tensor *ones = make_filled(r, x->type, x->rank, x->dims, 1);
+    if (counted) {
+        int64_t before[MAX_RANK] = {0}, after[MAX_RANK] = {0};
+        for (size_t i = 0; i < w->count; i++) {
+            before[2 + i] = w->before[i];
+            after[2 + i] = counted[i];
+            struct tensor *beyond = forget(r, make_size(r, ONNX_INT64, w->after[i]));
+            beyond = with_number(r, MAX, with_size(r, SUB, beyond, counted[i]), 0);
+            shares.before[i] = 0;
+            shares.after[i] = w->after[i] == counted[i] ? 0 : settle(r, beyond);
+        }
+        ones = pad(r, ones, before, after, WNNPaddingMode_Constant, 1);
+    }
+    ones = take_late_padding(r, ones, &shares, 0);
+    return binary(r, DIV, pool(r, op, all, &plain), pool(r, op, ones, &plain));
+}
+
 // The pool of a node's attributes; `indices` gets where the largest of windows are, unless it is NULL.
 static struct tensor *pool_windows(struct call *c, enum pool op, struct tensor *x, struct tensor **indices)
 {
     struct window w;
     if (!check_sizes(c->r, x, "the input", 3, 5) || !read_window(c, x, NULL, &w) || !read_pads(c, x, &w))
         return NULL;
-    if (!knows_shape(x) && (x->rank == 5 || indices || is_late(x->dims[1])))
-        return fail(c->r, "sizes that are not known of a volume, of channels, or with indices");
+    if (!knows_shape(x) && indices)
+        return fail(c->r, "where the largest are in windows of a size that is not known");
+    bool counts = op == POOL_AVERAGE && get_int(c, "count_include_pad", 0);
     int64_t after[3] = {w.after[0], w.after[1], w.after[2]};
-    fit_windows(c->r, x, &w, get_int(c, "ceil_mode", 0) != 0 && find_automatic(c) == NOTSET);
+    fit_windows(c->r, x, &w, get_int(c, "ceil_mode", 0) != 0 && find_automatic(c) == NOTSET,
+                op == POOL_LP || counts);
     if (indices)
         *indices = max_indices(c, x, &w);
     // What rounding up adds to the padding never counts.
-    if (w.rounds_up && op == POOL_AVERAGE && get_int(c, "count_include_pad", 0))
-        return fail(c->r, "padding that counts, of a size that is not known, rounded up");
-    if (op == POOL_AVERAGE && get_int(c, "count_include_pad", 0))
+    if (has_late(w.before, w.count) || has_late(w.after, w.count))
+        return pool_late(c, op, x, &w, counts ? after : NULL);
+    if (counts)
         x = pad_window(c->r, x, &w, after);
     return op == POOL_LP ? pool_lp(c, x, &w) : pool(c->r, op, x, &w);
 }

@@ -192,17 +192,15 @@ static bool read_resize(struct call *c, const struct tensor *x, struct resize *z
 }
 
 // How many times larger an axis becomes; 0: it is not known, or no whole number.
-static int64_t times_of(struct call *c, struct tensor *x, size_t i, size_t axis, bool older)
+static int64_t times_of(struct recording *r, const struct resize_axis *axis)
 {
-    struct tensor *scales = input(c, older ? 1 : 2), *sizes = older ? NULL : input(c, 3);
-    if (scales && is_known(c->r, scales) && scales->reals && (int64_t)i < count_elements(scales)) {
-        double scale = known_number(scales, (int64_t)i);
-        return scale >= 1 && scale <= 64 && scale == floor(scale) ? (int64_t)scale : 0;
-    }
-    if (sizes && is_known(c->r, sizes) && sizes->ints && (int64_t)i < count_elements(sizes))
-        for (int64_t times = 1; times <= 64; times++)
-            if (compute_size(c->r, MUL, x->dims[axis], times) == sizes->ints[i])
-                return times;
+    if (axis->by_scale)
+        return axis->scale >= 1 && axis->scale <= 64 && axis->scale == floor(axis->scale)
+                   ? (int64_t)axis->scale
+                   : 0;
+    for (int64_t times = 1; times <= 64; times++)
+        if (compute_size(r, MUL, axis->from, times) == axis->to)
+            return times;
     return 0;
 }
 
@@ -217,42 +215,82 @@ static bool is_plain(const struct resize *z)
                                   (z->coordinates == ASYMMETRIC && z->rounding == ROUND_FLOOR));
 }
 
-// An image of a size that is not known, a whole number of times larger.
-static void record_enlarged(struct call *c, struct tensor *x, bool upsample)
+// An image that becomes a whole number of times larger; false: it is none, or does not.
+static bool enlarge(struct recording *r, const struct resize *z, struct tensor *x, struct tensor **y)
 {
-    struct recording *r = c->r;
-    struct resize z;
-    size_t axes[MAX_RANK];
-    int64_t times[4] = {1, 1, 1, 1};
-    read_modes(c, &z, upsample);
-    size_t count = read_axes(c, x, axes);
-    if (x->rank != 4 || !is_plain(&z) || !is_real(x->type) || is_late(x->dims[1])) {
-        fail(r, "a size that is not known is only resized by whole numbers, as an image");
-        return;
+    float scales[2];
+    if (x->rank != 4 || !is_plain(z) || !is_real(x->type) || is_late(x->dims[1]))
+        return false;
+    for (size_t i = 0; i < 4; i++) {
+        int64_t times = times_of(r, &z->axes[i]);
+        if (i < 2 ? times != 1 : times == 0)
+            return false;
+        if (i >= 2)
+            scales[i - 2] = (float)times;
     }
-    for (size_t i = 0; i < count; i++)
-        times[axes[i]] = times_of(c, x, i, axes[i], upsample || z.oldest);
-    if (times[0] != 1 || times[1] != 1 || times[2] == 0 || times[3] == 0) {
-        fail(r, "a size that is not known is not made a whole number of times larger");
-        return;
-    }
-    float scales[2] = {(float)times[2], (float)times[3]};
     WNNResample2dOptions options = WNN_RESAMPLE2D_OPTIONS_INIT;
     options.label = label_of(r);
-    options.mode = z.mode == NEAREST ? WNNInterpolationMode_NearestNeighbor : WNNInterpolationMode_Linear;
+    options.mode = z->mode == NEAREST ? WNNInterpolationMode_NearestNeighbor : WNNInterpolationMode_Linear;
     options.scales = (WNNFloat32List){scales, 2};
     options.axes = (WNNUint32List){(uint32_t[]){2, 3}, 2};
     WNNOperand operand = operand_of(r, x);
-    if (operand)
-        set_output(c, 0, make_operand(r, x->type, wnnGraphBuilderResample2d(r->builder, operand, &options)));
+    *y = operand ? make_operand(r, x->type, wnnGraphBuilderResample2d(r->builder, operand, &options)) : NULL;
+    return true;
+}
+
+// What a scale makes of a size, in float32 as scales are.
+static void scale_late(struct recording *r, struct resize_axis *axis, double scale)
+{
+    axis->scale = scale;
+    axis->by_scale = scale != 1;
+    struct tensor *size = with_number(r, MUL, forget(r, make_size(r, ONNX_FLOAT, axis->from)), scale);
+    if (scale == floor(scale) && scale <= LARGEST)
+        axis->to = compute_size(r, MUL, axis->from, (int64_t)scale);
+    else
+        axis->to = settle(r, cast(r, unary(r, FLOOR, size), ONNX_INT64));
+}
+
+// Sizes that are not known, or become others that are not.
+static bool read_late(struct call *c, const struct tensor *x, struct resize *z, bool upsample)
+{
+    struct recording *r = c->r;
+    double scales[MAX_RANK];
+    size_t axes[MAX_RANK], count, given = 0;
+    int64_t *sizes;
+    read_modes(c, z, upsample);
+    bool older = upsample || z->oldest;
+    for (size_t i = 0; i < x->rank; i++)
+        z->axes[i] = (struct resize_axis){.from = x->dims[i], .to = x->dims[i], .scale = 1};
+    if (!(count = read_axes(c, x, axes)))
+        return false;
+    if (read_input(c, older ? 1 : 2, count, "scales", scales) ||
+        (upsample && read_scale_attribute(c, count, scales))) {
+        for (size_t i = 0; i < count && !r->failed; i++)
+            if (scales[i] > 0)
+                scale_late(r, &z->axes[axes[i]], scales[i]);
+            else
+                fail(r, "a scale of %g", scales[i]);
+        return !r->failed;
+    }
+    if (r->failed || older || !input(c, 3) || !get_list(c, 3, "sizes", &given, &sizes) || given != count)
+        return fail(r, "neither scales nor sizes of %zu axes", count);
+    if (!has_text(c, "keep_aspect_ratio_policy", "stretch", "stretch"))
+        return fail(r, "a ratio of sizes that are not known cannot be kept");
+    for (size_t i = 0; i < count; i++)
+        if ((z->axes[axes[i]].to = sizes[i]) < 1)
+            return fail(r, "a size of %lld", (long long)sizes[i]);
+    return true;
 }
 
 void record_resize(struct call *c)
 {
     struct tensor *x = input(c, 0);
     struct resize z;
-    if (!knows_shape(x)) {
-        record_enlarged(c, x, c->parameter == 1);
+    struct tensor *sizes = input(c, 3), *y = NULL;
+    if (!knows_shape(x) ||
+        (sizes && c->r->late && require_known(c->r, sizes, "sizes") && has_late_elements(sizes))) {
+        if (read_late(c, x, &z, c->parameter == 1))
+            set_output(c, 0, enlarge(c->r, &z, x, &y) ? y : resize_late(c->r, &z, x));
         return;
     }
     if (check_sizes(c->r, x, "the input", 1, MAX_RANK) && read_resize(c, x, &z, c->parameter == 1))

@@ -84,11 +84,29 @@ bool read_window(const struct call *c, const struct tensor *x, const int64_t *ke
     return true;
 }
 
+int64_t settle(struct recording *r, struct tensor *number)
+{
+    return require_known(r, number, "a size") ? number->ints[0] : 0;
+}
+
+// The same for a size that is not known: what is missing at the end of the last window that begins in it.
+static void pad_late(struct recording *r, struct window *w, size_t i, int64_t size, bool more_before)
+{
+    struct tensor *n = forget(r, make_size(r, ONNX_INT64, size));
+    struct tensor *last = with_number(r, DIV, with_number(r, SUB, n, 1), (double)w->strides[i]);
+    struct tensor *end =
+        with_number(r, ADD, with_number(r, MUL, last, (double)w->strides[i]), (double)extent(w, i));
+    struct tensor *total = with_number(r, MAX, binary(r, SUB, end, n), 0);
+    struct tensor *less = with_number(r, DIV, total, 2), *more = binary(r, SUB, total, less);
+    w->before[i] = settle(r, more_before ? more : less);
+    w->after[i] = settle(r, more_before ? less : more);
+}
+
 // As much padding as makes the output ceil(input / stride) large.
 static void pad_same(struct recording *r, struct window *w, size_t i, int64_t size, bool more_before)
 {
     if (is_late(size) && w->strides[i] != 1) {
-        fail(r, "padding for strides of %lld depends on a size that is not known", (long long)w->strides[i]);
+        pad_late(r, w, i, size, more_before);
         return;
     }
     size = is_late(size) ? 1 : size; // which makes no difference to strides of 1
@@ -116,9 +134,23 @@ bool read_pads(const struct call *c, const struct tensor *x, struct window *w)
     return !c->r->failed;
 }
 
-int64_t count_windows(const struct tensor *x, const struct window *w, size_t i)
+int64_t count_windows(struct recording *r, const struct tensor *x, const struct window *w, size_t i)
 {
-    return (x->dims[2 + i] + w->before[i] + w->after[i] - extent(w, i)) / w->strides[i] + 1;
+    int64_t padded = compute_size(r, ADD, compute_size(r, ADD, x->dims[2 + i], w->before[i]), w->after[i]);
+    int64_t span = compute_size(r, SUB, padded, extent(w, i));
+    return compute_size(r, ADD, compute_size(r, DIV, span, w->strides[i]), 1);
+}
+
+struct tensor *take_late_padding(struct recording *r, struct tensor *x, struct window *w, double value)
+{
+    int64_t before[MAX_RANK] = {0}, after[MAX_RANK] = {0};
+    for (size_t i = 0; i < w->count; i++)
+        if (is_late(w->before[i]) || is_late(w->after[i])) {
+            before[2 + i] = w->before[i];
+            after[2 + i] = w->after[i];
+            w->before[i] = w->after[i] = 0;
+        }
+    return pad(r, x, before, after, WNNPaddingMode_Constant, value);
 }
 
 struct window last_two(const struct window *w)
