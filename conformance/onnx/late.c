@@ -62,6 +62,7 @@ static size_t size_of(WNNDataType type)
         return 8;
     case WNNDataType_Float32:
     case WNNDataType_Int32:
+    case WNNDataType_Uint32:
         return 4;
     case WNNDataType_Int8:
     case WNNDataType_Uint8:
@@ -79,6 +80,8 @@ static double get(const struct value *v, size_t i)
         return (double)*(const int64_t *)at;
     case WNNDataType_Int32:
         return *(const int32_t *)at;
+    case WNNDataType_Uint32:
+        return *(const uint32_t *)at;
     case WNNDataType_Int8:
         return *(const int8_t *)at;
     case WNNDataType_Uint8:
@@ -97,6 +100,9 @@ static void set(struct value *v, size_t i, double number)
         break;
     case WNNDataType_Int32:
         *(int32_t *)at = (int32_t)number;
+        break;
+    case WNNDataType_Uint32:
+        *(uint32_t *)at = (uint32_t)number;
         break;
     case WNNDataType_Int8:
         *(int8_t *)at = (int8_t)number;
@@ -273,6 +279,10 @@ static bool is_same(const struct value *a, const struct value *b)
     if (!good)
         snprintf(message, sizeof message, "%s has another shape or type", a->name);
     for (size_t i = 0; good && i < a->count; i++) {
+        if (get(a, i) == get(b, i) || (isnan(get(a, i)) && isnan(get(b, i)))) {
+            largest = isfinite(get(a, i)) ? fmax(largest, fabs(get(a, i))) : largest;
+            continue;
+        }
         largest = fmax(largest, fabs(get(a, i)));
         difference = fmax(difference, fabs(get(a, i) - get(b, i)));
         good = isfinite(get(b, i)) != 0;

@@ -531,7 +531,8 @@ struct tensor *cast(struct recording *r, struct tensor *t, int64_t type)
 {
     if (!t || r->failed || t->type == type)
         return t;
-    if (!is_weights(r, t, type) && is_known(r, t) && (is_integer(type) || !has_late_elements(t))) {
+    if (!is_weights(r, t, type) && is_known(r, t) &&
+        ((is_integer(type) && element_bits(type) >= 32) || !has_late_elements(t))) {
         struct tensor *result = make_known(r, type, t->rank, t->dims);
         for (int64_t i = 0; result && i < count_elements(t); i++)
             if (t->ints && result->ints && (type == TYPE_INT64 || is_late(t->ints[i])))
@@ -1087,7 +1088,8 @@ static struct tensor *scatter_known(struct recording *r, struct tensor *t, struc
 struct tensor *scatter_nd(struct recording *r, struct tensor *t, struct tensor *indices,
                           struct tensor *updates)
 {
-    if (is_known(r, t) && is_known(r, indices) && is_known(r, updates) && indices->rank > 0)
+    if (is_known(r, t) && is_known(r, indices) && !has_late_elements(indices) && is_known(r, updates) &&
+        indices->rank > 0)
         return scatter_known(r, t, indices, updates);
     WNNOperand a = operand_of(r, t), b = operand_of(r, indices), u = operand_of(r, updates);
     WNNOperatorOptions options = {NULL, label_of(r)};

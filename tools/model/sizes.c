@@ -131,6 +131,18 @@ bool compute_late(struct recording *r, enum binary op, int64_t a, int64_t b, int
     }
 }
 
+int64_t settle(struct recording *r, struct tensor *number)
+{
+    return require_sizes(r, number, "a size") ? number->ints[0] : 0;
+}
+
+// What the builder has no size for is computed by the graph, as it may be: the least of what may be negative.
+static int64_t compute_by_graph(struct recording *r, enum binary op, int64_t a, int64_t b)
+{
+    struct tensor *x = forget(r, make_size(r, TYPE_INT64, a)), *y = forget(r, make_size(r, TYPE_INT64, b));
+    return settle(r, binary(r, op, x, y));
+}
+
 int64_t compute_size(struct recording *r, enum binary op, int64_t a, int64_t b)
 {
     static const char *const signs[] = {
@@ -140,14 +152,12 @@ int64_t compute_size(struct recording *r, enum binary op, int64_t a, int64_t b)
     if (r->failed)
         return 0;
     if (is_late(a) || is_late(b)) {
-        uint32_t size;
-        if (op == DIV && b > 0 && b <= INT32_MAX &&
-            find_size(r, WNNSizeOperator_Divide, (uint32_t)a, (uint32_t)b, &size))
-            result = size > INT32_MAX ? late_size(size) : (int64_t)size;
-        else if (!compute_late(r, op, a, b, &result))
-            fail(r, "a size of %s %s %s, which is not known while the graph is recorded",
-                 late_name(r, a, first), signs[op], late_name(r, b, second));
-        return r->failed ? 0 : result;
+        if (compute_late(r, op, a, b, &result))
+            return result;
+        if (op == DIV || op == MIN || op == MAX)
+            return compute_by_graph(r, op, a, b);
+        fail(r, "a size of %s %s %s", late_name(r, a, first), signs[op], late_name(r, b, second));
+        return 0;
     }
     bool overflow = op == ADD   ? __builtin_add_overflow(a, b, &result)
                     : op == SUB ? __builtin_sub_overflow(a, b, &result)

@@ -425,6 +425,13 @@ bool is_known(struct recording *r, struct tensor *t)
 
 bool require_known(struct recording *r, struct tensor *t, const char *what)
 {
+    if (!require_sizes(r, t, what))
+        return false;
+    return !has_late_elements(t) || fail(r, "%s depends on a size that is not known", what);
+}
+
+bool require_sizes(struct recording *r, struct tensor *t, const char *what)
+{
     if (!t || r->failed)
         return false;
     if (is_known(r, t) || (t->source && !r->failed && read_source(r, t)) || find_sizes(r, t))

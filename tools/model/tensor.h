@@ -165,8 +165,9 @@ struct tensor *limit_known(struct recording *r, struct tensor *t, int64_t elemen
 bool is_computed(const struct recording *r, int64_t type, size_t rank, const int64_t *dims);
 // Whether the elements are at hand in ints or reals; the tensor is small enough for it.
 bool is_known(struct recording *r, struct tensor *t);
-// They have to be; `what` names the operand for the message.
+// They have to be; `what` names the operand for the message. Of sizes some may be late.
 bool require_known(struct recording *r, struct tensor *t, const char *what);
+bool require_sizes(struct recording *r, struct tensor *t, const char *what);
 double known_number(const struct tensor *t, int64_t index);
 int64_t known_integer(const struct tensor *t, int64_t index); // towards zero, and saturated
 int64_t to_integer(double value);                             // the same
@@ -308,6 +309,8 @@ bool compute_late(struct recording *r, enum binary op, int64_t a, int64_t b, int
 
 // Of sizes, late or not: ADD, SUB, MUL, DIV, which rounds down, MIN or MAX. 0: an error.
 int64_t compute_size(struct recording *r, enum binary op, int64_t a, int64_t b);
+// The size that a number is which the graph computes; an error if it does not follow from sizes.
+int64_t settle(struct recording *r, struct tensor *number);
 int64_t size_product(struct recording *r, const int64_t *dims, size_t count);
 // Whether two sizes are certainly not the same: what may be is found out when they are known.
 bool sizes_differ(int64_t a, int64_t b);

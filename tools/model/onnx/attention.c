@@ -18,7 +18,7 @@ static bool find_cache(struct call *c, struct cache *a, int64_t past, int64_t ro
     *a = (struct cache){.past = past, .rows = rows, .total = compute_size(r, ADD, past, rows)};
     if (!number || past == 0)
         return !r->failed;
-    if (!require_known(r, number, "past_sequence_length") || count_elements(number) != 1)
+    if (!require_sizes(r, number, "past_sequence_length") || count_elements(number) != 1)
         return false;
     int64_t begin = known_integer(number, 0);
     int64_t end = compute_size(r, ADD, begin, rows);

@@ -211,7 +211,7 @@ bool get_list(struct call *c, size_t index, const char *name, size_t *count, int
         *numbers = get_ints(c, name, count);
         return has_attribute(c, name);
     }
-    if (!require_known(c->r, t, name))
+    if (!require_sizes(c->r, t, name))
         return false;
     if (!t->ints || (t->rank > 1 && t->dims[t->rank - 1] != count_elements(t)))
         return fail(c->r, "%s is no list of integers", name);

@@ -109,8 +109,6 @@ static bool read_loop(struct call *c, struct loop *l)
     *l = (struct loop){.carried = c->input_count > 2 ? c->input_count - 2 : 0};
     if ((most && !require_known(c->r, most, "the number of trips")) || !get_graph(c, "body", &l->body))
         return false;
-    if (most && has_late_elements(most))
-        return fail(c->r, "the number of trips depends on a size that is not known");
     l->limit = most && count_elements(most) == 1 ? known_number(most, 0) : MAX_TRIPS + 1;
     if (l->body.input_count != l->carried + 2 || l->body.output_count < l->carried + 1)
         return fail(c->r, "its body has %zu inputs and %zu outputs", l->body.input_count,

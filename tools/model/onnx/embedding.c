@@ -119,7 +119,7 @@ void record_relative_position_bias(struct call *c)
     int64_t most = get_int(c, "max_distance", 128), sizes[2];
     bool both_ways = get_int(c, "is_bidirectional", 0) != 0;
     for (size_t i = 0; i < 2; i++) {
-        if (!require_known(r, input(c, 1 + i), "the length of queries or keys") ||
+        if (!require_sizes(r, input(c, 1 + i), "the length of queries or keys") ||
             count_elements(input(c, 1 + i)) != 1)
             return;
         sizes[i] = known_integer(input(c, 1 + i), 0);

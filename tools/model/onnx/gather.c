@@ -214,7 +214,9 @@ static struct tensor *meet(struct meeting *m)
         return NULL;
     int64_t all = product((int64_t[]){m->size, m->count, m->width}, 3);
     bool late = has_late((int64_t[]){m->size, m->count, m->width}, 3);
-    int64_t *turns = NULL, most = is_known(r, m->indices) && !late ? count_turns(m, &turns) : 0;
+    int64_t *turns = NULL, most = is_known(r, m->indices) && !has_late_elements(m->indices) && !late
+                                      ? count_turns(m, &turns)
+                                      : 0;
     if (r->failed)
         return NULL;
     if (is_late(m->count) || (late && m->count > MAX_TURNS))
@@ -339,7 +341,7 @@ void record_one_hot(struct call *c)
     struct recording *r = c->r;
     struct tensor *indices = input(c, 0), *depth = input(c, 1), *values = input(c, 2);
     size_t axis;
-    if (!require_known(r, depth, "the depth") || count_elements(depth) != 1 || values->rank != 1 ||
+    if (!require_sizes(r, depth, "the depth") || count_elements(depth) != 1 || values->rank != 1 ||
         values->dims[0] != 2) {
         fail(r, "a depth of several numbers, or values that are not two");
         return;
@@ -352,7 +354,7 @@ void record_one_hot(struct call *c)
     }
     dims[axis] = n;
     struct tensor *x = indices->type == ONNX_INT64 ? indices : cast(r, indices, ONNX_INT64);
-    x = choose(r, with_number(r, LESSER, x, 0), with_number(r, ADD, x, (double)n), x);
+    x = choose(r, with_number(r, LESSER, x, 0), with_size(r, ADD, x, n), x);
     struct tensor *hot = binary(r, EQUAL, unsqueeze(r, x, axis),
                                 reshape(r, make_range(r, ONNX_INT64, 0, n, 1), indices->rank + 1, dims));
     set_output(c, 0, choose(r, hot, slice_axis(r, values, 0, 1, 1, 1), slice_axis(r, values, 0, 0, 1, 1)));

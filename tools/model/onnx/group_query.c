@@ -128,7 +128,7 @@ static struct tensor *group_mask(struct recording *r, const struct group_query *
     if (!g->cache.begin)
         return band_mask(r, g->query->type, g->rows, compute_size(r, SUB, g->cache.total, g->rows),
                          g->cache.total, window);
-    if (product(dims, 4) <= LARGE_MASK && is_known(r, g->cache.begin))
+    if (product(dims, 4) <= LARGE_MASK && is_known(r, g->cache.begin) && !has_late_elements(g->cache.begin))
         return known_mask(r, g, window);
     return computed_mask(r, g, window);
 }

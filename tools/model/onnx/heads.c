@@ -67,6 +67,8 @@ double get_scale(struct call *c, int64_t size)
     double scale = get_float(c, "scale", 0);
     if (!isfinite(scale))
         fail(c->r, "scale is not finite");
+    if (scale == 0 && is_late(size))
+        fail(c->r, "a head has a size that is not known");
     return scale == 0 && size > 0 ? 1 / sqrt((double)size) : scale;
 }
 

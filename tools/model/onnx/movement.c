@@ -105,9 +105,8 @@ void record_squeeze(struct call *c)
     for (size_t i = 0; i < count; i++) {
         if (!find_axis(r, axes[i], x->rank, &axis))
             return;
-        char name[120];
-        if (x->dims[axis] != 1) {
-            fail(r, "axis %zu has a size of %s, not 1", axis, late_name(r, x->dims[axis], name));
+        if (sizes_differ(x->dims[axis], 1)) {
+            fail(r, "axis %zu has a size of %lld, not 1", axis, (long long)x->dims[axis]);
             return;
         }
         gone[axis] = true;
@@ -279,12 +278,23 @@ static int64_t find_end(struct recording *r, int64_t end, int64_t size, bool bac
 {
     if (is_late(end))
         return end;
-    if (end < -INT32_MAX)
-        return backwards ? -1 : 0;
+    end = limit(end, -INT32_MAX, INT32_MAX);
     if (end < 0)
         return compute_size(r, SUB, size, backwards ? -end : compute_size(r, MIN, size, -end));
-    return compute_size(r, MIN, backwards ? compute_size(r, SUB, size, 1) : size,
-                        end < INT32_MAX ? end : INT32_MAX);
+    return compute_size(r, MIN, backwards ? compute_size(r, SUB, size, 1) : size, end);
+}
+
+// How far it is from the start of a slice to its end, which backwards may be before the first element.
+static int64_t find_span(struct recording *r, int64_t start, int64_t end, int64_t size, bool backwards)
+{
+    if (!backwards)
+        return compute_size(r, SUB, find_end(r, end, size, false), start);
+    if (end >= 0)
+        return compute_size(r, SUB, start, find_end(r, end, size, true));
+    int64_t all = compute_size(r, ADD, start, 1);
+    if (end < -INT32_MAX)
+        return all;
+    return compute_size(r, MIN, compute_size(r, SUB, compute_size(r, ADD, start, -end), size), all);
 }
 
 void record_slice(struct call *c)
@@ -322,8 +332,7 @@ void record_slice(struct call *c)
         int64_t size = x->dims[axis], width = step < 0 ? -step : step, start, span;
         if (is_late(size) || is_late(starts[i]) || is_late(ends[i])) {
             start = find_end(r, starts[i], size, step < 0);
-            span = step < 0 ? compute_size(r, SUB, start, find_end(r, ends[i], size, true))
-                            : compute_size(r, SUB, find_end(r, ends[i], size, false), start);
+            span = find_span(r, start, ends[i], size, step < 0);
         } else {
             int64_t end = ends[i] < 0 ? ends[i] + size : ends[i];
             start = limit(starts[i] < 0 ? starts[i] + size : starts[i], 0, step < 0 ? size - 1 : size);
@@ -570,7 +579,7 @@ void record_trilu(struct call *c)
         set_output(c, 0, x);
         return;
     }
-    if (is_known(r, x)) {
+    if (is_known(r, x) && !has_late_elements(x)) {
         struct tensor *result = make_known(r, x->type, x->rank, x->dims);
         int64_t rows = x->dims[x->rank - 2], columns = x->dims[x->rank - 1];
         for (int64_t i = 0; result && i < count_elements(x); i++) {

@@ -241,7 +241,7 @@ static bool read_lengths(struct network *n)
         return fail(n->r, "sequence_lens beside steps or a batch of a size that is not known");
     if (!is_integer(t->type) || t->rank != 1 || t->dims[0] != n->batch)
         return fail(n->r, "sequence_lens is not a list of %lld integers", (long long)n->batch);
-    if (!is_known(n->r, t))
+    if (!is_known(n->r, t) || has_late_elements(t))
         n->lengths = t;
     for (int64_t i = 0; !n->lengths && !n->r->failed && i < n->batch; i++) {
         double length = known_number(t, i);

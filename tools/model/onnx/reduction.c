@@ -2,14 +2,6 @@
 #include "tools/model/late.h"
 #include "tools/model/onnx/call.h"
 
-static double count_of(const struct tensor *t, size_t count, const size_t *axes)
-{
-    double n = 1;
-    for (size_t i = 0; i < count; i++)
-        n *= (double)t->dims[axes[i]];
-    return n;
-}
-
 static bool is_byte(int64_t type)
 {
     return type == ONNX_UINT8 || type == ONNX_INT8;
@@ -35,7 +27,7 @@ void record_reduce(struct call *c)
     struct recording *r = c->r;
     struct tensor *x = input(c, 0);
     size_t count, axes[MAX_RANK];
-    int64_t *numbers;
+    int64_t *numbers, sizes[MAX_RANK];
     bool keep = get_int(c, "keepdims", 1) != 0;
     get_list(c, 1, "axes", &count, &numbers);
     if (r->failed)
@@ -46,11 +38,14 @@ void record_reduce(struct call *c)
     for (size_t i = 0; all && i < x->rank; i++)
         axes[i] = i;
     count = all ? x->rank : count;
+    for (size_t i = 0; i < count; i++)
+        sizes[i] = x->dims[axes[i]];
     enum reduction op = (enum reduction)c->parameter;
     if (x->type == ONNX_BOOL) // the largest of truths is their disjunction
         set_output(c, 0, cast(r, reduce(r, op, cast(r, x, ONNX_UINT8), count, axes, keep), ONNX_BOOL));
-    else if (op == MEAN && is_integer(x->type) && !is_byte(x->type) && knows_shape(x))
-        set_output(c, 0, with_number(r, DIV, reduce(r, SUM, x, count, axes, keep), count_of(x, count, axes)));
+    else if (op == MEAN && is_integer(x->type) && !is_byte(x->type))
+        set_output(c, 0,
+                   with_size(r, DIV, reduce(r, SUM, x, count, axes, keep), size_product(r, sizes, count)));
     else if (is_integer(x->type) && (op == L2 || op == LOG_SUM || op == LOG_SUM_EXP || op == MEAN))
         set_output(c, 0, cast(r, reduce(r, op, cast(r, x, ONNX_FLOAT), count, axes, keep), x->type));
     else if (is_byte(x->type) && op != MAXIMUM && op != MINIMUM)

@@ -288,7 +288,7 @@ void record_resize(struct call *c)
     struct resize z;
     struct tensor *sizes = input(c, 3), *y = NULL;
     if (!knows_shape(x) ||
-        (sizes && c->r->late && require_known(c->r, sizes, "sizes") && has_late_elements(sizes))) {
+        (sizes && c->r->late && require_sizes(c->r, sizes, "sizes") && has_late_elements(sizes))) {
         if (read_late(c, x, &z, c->parameter == 1))
             set_output(c, 0, enlarge(c->r, &z, x, &y) ? y : resize_late(c->r, &z, x));
         return;

@@ -103,7 +103,7 @@ void record_split_to_sequence(struct call *c)
         fail(r, "parts of %lld", (long long)each);
         return;
     }
-    if (is_late(size) || is_late(each) || (split && has_late_elements(split))) {
+    if (is_late(size) || is_late(each)) {
         fail(r, "how many parts there are depends on a size that is not known");
         return;
     }

@@ -254,14 +254,14 @@ void record_top_k(struct call *c)
     bool largest = get_int(c, "largest", 1) != 0;
     size_t axis;
     if (!find_axis(r, get_int(c, "axis", -1), x->rank, &axis) ||
-        (number && (!require_known(r, number, "the number of them") || count_elements(number) != 1)))
+        (number && (!require_sizes(r, number, "the number of them") || count_elements(number) != 1)))
         return;
     int64_t k = number ? known_integer(number, 0) : get_int(c, "k", 0), size = x->dims[axis];
     if (k < 0 || (!is_late(k) && k > size) || (!is_late(size) && size > MAX_SORTED)) {
         fail(r, "the %lld largest of %lld", (long long)k, (long long)size);
         return;
     }
-    if (k == 0 || is_known(r, x)) {
+    if (k == 0 || (is_known(r, x) && !has_late_elements(x))) {
         x = k ? x : slice_axis(r, x, axis, 0, 0, 1);
         if (x)
             set_top_known(c, x, axis, k, largest);

@@ -84,11 +84,6 @@ bool read_window(const struct call *c, const struct tensor *x, const int64_t *ke
     return true;
 }
 
-int64_t settle(struct recording *r, struct tensor *number)
-{
-    return require_known(r, number, "a size") ? number->ints[0] : 0;
-}
-
 // The same for a size that is not known: what is missing at the end of the last window that begins in it.
 static void pad_late(struct recording *r, struct window *w, size_t i, int64_t size, bool more_before)
 {

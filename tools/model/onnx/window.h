@@ -47,8 +47,6 @@ bool read_pads(const struct call *c, const struct tensor *x, struct window *w);
 // From the first to the last element of a window, and how many windows fit, along a spatial axis.
 int64_t extent(const struct window *w, size_t axis);
 int64_t count_windows(struct recording *r, const struct tensor *x, const struct window *w, size_t axis);
-// The size that a number of the graph is; fails if it does not follow from sizes.
-int64_t settle(struct recording *r, struct tensor *number);
 // Padding that is late becomes elements of the input.
 struct tensor *take_late_padding(struct recording *r, struct tensor *x, struct window *w, double value);
 // The last two axes of a window; of a single axis, after one of size 1.
