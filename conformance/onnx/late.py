@@ -289,6 +289,175 @@ CASES = {
     "causal attention": one("Attention", "x W B", WORDS, TEXTS, {"W": floats(8, 24), "B": floats(24)}, MICROSOFT, num_heads=2,
                             unidirectional=1),
 }
+# ----------------------------------------------------------------------------------------------------------------
+# What exporters write
+# ----------------------------------------------------------------------------------------------------------------
+
+class Graph:
+    """Nodes that are written like calls; constants are arrays, numbers or lists of them."""
+
+    def __init__(self, **inputs):
+        self.nodes, self.inputs, self.constants, self.count = [], inputs, {}, 0
+
+    def name(self):
+        self.count += 1
+        return f"t{self.count}"
+
+    def operand(self, value):
+        if isinstance(value, str):
+            return value
+        name = self.name()
+        self.constants[name] = np.asarray(value, None if isinstance(value, (np.ndarray, np.generic)) else np.int64)
+        return name
+
+    def __getattr__(self, op):
+        def call(*operands, outputs=None, **attributes):
+            names = outputs.split() if outputs else [self.name()]
+            self.nodes.append(helper.make_node(op, [self.operand(value) for value in operands], names, **attributes))
+            return names[0] if len(names) == 1 else names
+        return call
+
+    def size(self, x, axis):
+        return self.Gather(self.Shape(x), axis, axis=0)
+
+    def list(self, *sizes):
+        """Of rank 1, each size by itself, as tracing exporters write shapes."""
+        return self.Concat(*(self.Unsqueeze(size, [0]) if isinstance(size, str) else self.operand([size]) for size in sizes), axis=0)
+
+    def case(self, runs, *results):
+        for index, result in enumerate(results):
+            self.Identity(result, outputs=f"y{index}")
+        return self.nodes, self.inputs, self.constants, runs, *(f"y{index}" for index in range(len(results)))
+
+
+def split_heads():
+    """Shape, Gather, Unsqueeze, Concat, Reshape; and a mask of a triangle with padding."""
+    g = Graph(x=["n", "t", 8], m=(TensorProto.INT64, ["n", "t"]))
+    n, t = g.size("x", 0), g.size("x", 1)
+    heads = g.Transpose(g.Reshape("x", g.list(n, t, 2, g.Div(g.size("x", 2), 2))), perm=[0, 2, 1, 3])
+    places = g.Range(0, t, 1)
+    band = g.LessOrEqual(g.Unsqueeze(places, [0]), g.Unsqueeze(places, [1]))
+    seen = g.Cast(g.Expand(g.Unsqueeze("m", [1, 2]), g.list(n, 1, t, t)), to=TensorProto.BOOL)
+    scores = g.MatMul(heads, g.Transpose(heads, perm=[0, 1, 3, 2]))
+    scores = g.Where(g.And(seen, band), scores, np.float32(-1e9))
+    mixed = g.Transpose(g.MatMul(g.Softmax(scores, axis=-1), heads), perm=[0, 2, 1, 3])
+    return g.case(["x=1x5x8,m=1x5:1", "x=2x7x8,m=2x7:1;1;1;1;1;1;0", "x=1x1x8,m=1x1:1"], g.Reshape(mixed, g.list(n, t, -1)))
+
+
+def triangle():
+    """A mask made of ConstantOfShape and Trilu, with a past, as old exporters do."""
+    g = Graph(x=["n", "t", 4], p=["n", "past", 4])
+    t, past = g.size("x", 1), g.size("p", 1)
+    total = g.Add(t, past)
+    full = g.ConstantOfShape(g.list(t, total), value=numpy_helper.from_array(np.array([-1], np.float32)))
+    mask = g.Trilu(full, 1)
+    mask = g.Slice(mask, [0], g.Unsqueeze(t, [0]), [0])
+    keys = g.Concat("p", "x", axis=1)
+    scores = g.Add(g.MatMul("x", g.Transpose(keys, perm=[0, 2, 1])), g.Unsqueeze(mask, [0]))
+    return g.case(["x=1x3x4,p=1x2x4", "x=2x1x4,p=2x6x4"], g.MatMul(g.Softmax(scores), keys))
+
+
+def buckets():
+    """Relative positions in buckets of their logarithms."""
+    g = Graph(x=["n", "t", 8])
+    t = g.size("x", 1)
+    places = g.Range(0, t, 1)
+    distance = g.Sub(g.Unsqueeze(places, [0]), g.Unsqueeze(places, [1]))
+    far, near = g.Mul(g.Cast(g.Less(distance, 0), to=TensorProto.INT64), 8), g.Abs(distance)
+    share = g.Div(g.Log(g.Div(g.Cast(near, to=TensorProto.FLOAT), np.float32(4))), np.float32(np.log(32 / 4)))
+    large = g.Min(g.Add(g.Cast(g.Mul(share, np.float32(4)), to=TensorProto.INT64), 4), g.Expand(7, g.Shape(near)))
+    bucket = g.Add(g.Where(g.Less(near, 4), near, large), far)
+    bias = g.Transpose(g.Gather(floats(16, 2), bucket), perm=[2, 0, 1])
+    scores = g.MatMul("x", g.Transpose("x", perm=[0, 2, 1]))
+    return g.case(["x=1x5x8", "x=2x40x8"], g.Add(g.Unsqueeze(scores, [1]), bias))
+
+
+def pyramid():
+    """An image that is halved by windows, and enlarged again to the size that it had."""
+    g = Graph(x=["n", 3, "h", "w"])
+    low = g.MaxPool(g.Conv("x", floats(4, 3, 3, 3), pads=[1] * 4), kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1)
+    lower = g.Conv(low, floats(4, 4, 3, 3), strides=[2, 2], pads=[1] * 4)
+
+    def as_large(small, other):
+        size = g.Concat(g.Slice(g.Shape(small), [0], [2], [0]), g.Slice(g.Shape(other), [2], [4], [0]), axis=0)
+        return g.Resize(small, "", "", size, mode="linear", coordinate_transformation_mode="pytorch_half_pixel")
+    joined = g.Concat(as_large(lower, low), low, axis=1)
+    nearest = g.Resize(joined, "", "", g.Concat(g.Slice(g.Shape(joined), [0], [2], [0]), g.list(g.size("x", 2), g.size("x", 3)), axis=0),
+                       mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    return g.case(["x=1x3x8x10", "x=2x3x7x5", "x=1x3x13x6"], nearest)
+
+
+def windows_of_attention():
+    """Images that are padded to whole windows, cut into them, joined and cropped; by a remainder."""
+    g = Graph(x=["n", "h", "w", 4])
+    n, h, w = (g.size("x", axis) for axis in range(3))
+    down, right = (g.Mod(g.Sub(4, g.Mod(size, 4)), 4) for size in (h, w))
+    padded = g.Pad("x", g.Concat(g.Expand(0, [5]), g.Unsqueeze(down, [0]), g.Unsqueeze(right, [0]), [0], axis=0))
+    rows, columns = (g.Div(g.size(padded, axis), 4) for axis in (1, 2))
+    cut = g.Transpose(g.Reshape(padded, g.list(n, rows, 4, columns, 4, 4)), perm=[0, 1, 3, 2, 4, 5])
+    cut = g.Reshape(cut, [-1, 16, 4])
+    mixed = g.MatMul(g.Softmax(g.MatMul(cut, g.Transpose(cut, perm=[0, 2, 1]))), cut)
+    back = g.Transpose(g.Reshape(mixed, g.list(n, rows, columns, 4, 4, -1)), perm=[0, 1, 3, 2, 4, 5])
+    back = g.Reshape(back, g.list(n, g.Add(h, down), g.Add(w, right), -1))
+    return g.case(["x=1x5x7x4", "x=2x8x4x4", "x=1x3x9x4"], g.Slice(back, [0, 0], g.list(h, w), [1, 2]))
+
+
+def speech():
+    """Frames that windows shorten, with the lengths that are left, which hide what is behind them; and a head for CTC."""
+    g = Graph(x=["n", "t", 6], lengths=(TensorProto.INT64, ["n"]))
+    y = g.Unsqueeze("x", [1])
+    left = "lengths"
+    for channels, kernel in ((1, 3), (2, 3)):
+        y = g.Relu(g.Conv(y, floats(2, channels, kernel, 3), strides=[2, 1], pads=[0, 1, 0, 1]))
+        left = g.Add(g.Div(g.Sub(left, kernel), 2), 1)
+    n, t = g.size(y, 0), g.size(y, 2)
+    rows = g.Reshape(g.Transpose(y, perm=[0, 2, 1, 3]), g.list(n, t, -1))
+    hidden = g.GreaterOrEqual(g.Unsqueeze(g.Range(0, t, 1), [0]), g.Unsqueeze(left, [1]))
+    rows = g.Where(g.Unsqueeze(hidden, [2]), np.float32(0), rows)
+    logits = g.LogSoftmax(g.MatMul(rows, floats(12, 5)), axis=-1)
+    return g.case(["x=1x11x6,lengths=1:11", "x=2x24x6,lengths=2:24;13"], logits, g.ArgMax(logits, axis=-1, keepdims=0), left)
+
+
+def waves():
+    """Angles of as many positions as there are, computed as real numbers, as diffusion models and encoders do."""
+    g = Graph(x=["n", "t", 8])
+    t = g.Cast(g.size("x", 1), to=TensorProto.FLOAT)
+    places = g.Range(np.float32(0), t, np.float32(1))
+    angles = g.Mul(g.Unsqueeze(g.Div(places, t), [1]), np.array([[1, .5, .25, .125]], np.float32))
+    code = g.Concat(g.Sin(angles), g.Cos(angles), axis=1)
+    half = g.Cast(g.Ceil(g.Div(t, np.float32(2))), to=TensorProto.INT64)
+    first = g.Slice(g.Add("x", code), [0], g.Unsqueeze(half, [0]), [1])
+    return g.case(["x=1x5x8", "x=3x8x8"], first, g.ReduceMean(first, axes=[1]))
+
+
+def neighbors():
+    """Distances of points, of which the nearest are gathered, as networks on points do."""
+    g = Graph(x=["n", "p", 3])
+    square = g.ReduceSum(g.Mul("x", "x"), [2], keepdims=1)
+    products = g.Mul(g.MatMul("x", g.Transpose("x", perm=[0, 2, 1])), np.float32(-2))
+    distances = g.Add(g.Add(products, square), g.Transpose(square, perm=[0, 2, 1]))
+    _, index = g.TopK(distances, [3], axis=2, largest=0, outputs="near index")
+    n, p = g.size("x", 0), g.size("x", 1)
+    first = g.Unsqueeze(g.Mul(g.Range(0, n, 1), p), [1, 2])
+    flat = g.Reshape("x", g.list(g.Mul(n, p), 3))
+    taken = g.Gather(flat, g.Reshape(g.Add(index, first), [-1]), axis=0)
+    taken = g.Reshape(taken, g.list(n, p, 3, 3))
+    return g.case(["x=1x4x3", "x=2x9x3"], g.ReduceMax(g.Sub(taken, g.Unsqueeze("x", [2])), axes=[2], keepdims=0))
+
+
+def rolled():
+    """Rows that are shifted in a circle, and every other one, as windows that move do."""
+    g = Graph(x=["n", "t", 4])
+    shifted = g.Concat(g.Slice("x", [-2], [2 ** 62], [1]), g.Slice("x", [0], [-2], [1]), axis=1)
+    even, odd = g.Slice(shifted, [0], [2 ** 62], [1], [2]), g.Slice(shifted, [1], [2 ** 62], [1], [2])
+    return g.case(["x=1x4x4", "x=2x10x4"], g.MatMul(g.Concat(even, odd, axis=2), floats(8, 3)))
+
+
+CASES |= {
+    "exported heads": split_heads(), "exported triangle": triangle(), "exported buckets": buckets(), "exported pyramid": pyramid(),
+    "exported windows": windows_of_attention(), "exported speech": speech(), "exported waves": waves(),
+    "exported neighbors": neighbors(), "exported rolls": rolled(),
+}
 REFUSED = {
     "nonzero": (one("NonZero", "x", MATRIX, MATRICES), "on which the shape of the result depends"),
     "transform of all": (one("DFT", "x", ["n", "t", 1], ["1x4x1"]), "a transform of a size that is not known"),
