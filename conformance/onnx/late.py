@@ -45,6 +45,15 @@ def recurrent(op, gates, **attributes):
     return [node(op, "x W R B", hidden_size=8, **attributes)], STEPS, weights, STEP_SIZES
 
 
+def lengths(op, gates, state=False, **attributes):
+    nodes, _, weights, _ = recurrent(op, gates, **attributes)
+    nodes[0].input.extend(["L", *(["h"] if state else [])])
+    nodes[0].output[:] = ["y", "last"]
+    inputs = {"x": STEPS, "L": (TensorProto.INT32, ["n"]), **({"h": [1, "n", 8]} if state else {})}
+    runs = ["x=5x2x6,L=2:5;3,h=1x2x8", "x=4x3x6,L=3:1;4;0,h=1x3x8"]
+    return nodes, inputs, weights, runs, "y", "last"
+
+
 SCALES = {"s": np.float32(.02), "z": np.uint8(128), "ws": np.float32(.01), "wz": np.int8(0), "os": np.float32(.05), "oz": np.uint8(120)}
 
 
@@ -213,6 +222,8 @@ CASES = {
     "joined bytes": quantized("QLinearConcat", "os oz q s z q s z", MATRIX, MATRICES, domain=MICROSOFT, axis=0),
     "rotary embedding": one("RotaryEmbedding", "x p c s", ["n", 2, 7, 8], ["1x2x7x8", "3x2x7x8"],
                             {"p": np.array([0], np.int64), "c": floats(16, 4), "s": floats(16, 4)}, MICROSOFT),
+    "lstm of lengths": lengths("LSTM", 4, direction="bidirectional"), "gru of lengths": lengths("GRU", 3, direction="reverse"),
+    "rnn of lengths": lengths("RNN", 1), "gru of lengths and a state": lengths("GRU", 3, state=True, linear_before_reset=1),
     "rnn": recurrent("RNN", 1), "rnn, both ways": recurrent("RNN", 1, direction="bidirectional", activations=["Tanh", "Tanh"]),
     "rnn of relu": recurrent("RNN", 1, direction="reverse", activations=["Relu"]),
     "reversed sequences": one("ReverseSequence", "x L", ["t", 3], ["3x3", "5x3"], {"L": ints(1, 2, 3)}, time_axis=0, batch_axis=1),
@@ -467,6 +478,8 @@ REFUSED = {
     "words": (one("TfIdfVectorizer", "x", {"x": (TensorProto.INT64, ["n", "t"])}, ["x=1x3"], max_gram_length=1, max_skip_count=0, min_gram_length=1,
                   mode="TF", ngram_counts=[0], ngram_indexes=[0, 1], pool_int64s=[2, 3]), "a number of words that is not known"),
     "steps of a loop": (scan(["t", 6], ["3x6"]), "the number of trips depends on a size that is not known"),
+    "cells of lengths": (([node("LSTM", "x W R B L", "y h cell", hidden_size=8)], {"x": STEPS, "L": (TensorProto.INT32, ["n"])},
+                          recurrent("LSTM", 4)[2], ["x=5x1x6,L=1:3"], "cell"), "the last cells of sequences of different lengths"),
     "regions": (one("MaxRoiPool", "x boxes", IMAGE, IMAGES, {"boxes": np.array([[0, 1, 1, 3, 3]], np.float32)}, pooled_shape=[2, 2]),
                 "how many windows cover a bin"),
 }

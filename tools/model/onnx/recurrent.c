@@ -8,6 +8,7 @@
 #include "tools/model/onnx/call.h"
 
 #include <math.h>
+#include <string.h>
 #include <strings.h>
 
 #define MAX_STEPS 1024 // that are unrolled
@@ -134,6 +135,7 @@ struct network {
     double clip; // 0: none
     int64_t gates, steps, batch, inputs, hidden, directions;
     size_t function_count; // of a direction
+    bool wants_sequence;   // the results of all steps
     struct activation activations[2][MAX_FUNCTIONS];
     // Shapes as of WebNN, without layout. NULL: left out.
     struct tensor *x, *w, *u, *bias, *recurrent_bias, *lengths, *h, *cell, *peephole;
@@ -230,6 +232,12 @@ static bool read_bias(struct network *n)
     return !n->r->failed;
 }
 
+// Whether there are too many steps to unroll them, or their number, or the batch, is not known.
+static bool is_long(const struct network *n)
+{
+    return is_late(n->steps) || is_late(n->batch) || n->steps > MAX_STEPS;
+}
+
 // Lengths that all are the number of steps are none; others become [batch, 1].
 static bool read_lengths(struct network *n)
 {
@@ -237,11 +245,9 @@ static bool read_lengths(struct network *n)
     bool whole = true;
     if (!t || n->r->failed)
         return !n->r->failed;
-    if (is_late(n->steps) || is_late(n->batch))
-        return fail(n->r, "sequence_lens beside steps or a batch of a size that is not known");
-    if (!is_integer(t->type) || t->rank != 1 || t->dims[0] != n->batch)
+    if (!is_integer(t->type) || t->rank != 1 || sizes_differ(t->dims[0], n->batch))
         return fail(n->r, "sequence_lens is not a list of %lld integers", (long long)n->batch);
-    if (!is_known(n->r, t) || has_late_elements(t))
+    if (!is_known(n->r, t) || has_late_elements(t) || is_long(n))
         n->lengths = t;
     for (int64_t i = 0; !n->lengths && !n->r->failed && i < n->batch; i++) {
         double length = known_number(t, i);
@@ -284,7 +290,8 @@ static bool read_sizes(struct network *n)
 static bool read_network(struct network *n, struct call *c, int64_t gates, size_t function_count,
                          const enum function *defaults)
 {
-    *n = (struct network){.c = c, .r = c->r, .gates = gates, .function_count = function_count};
+    *n = (struct network){
+        .c = c, .r = c->r, .gates = gates, .function_count = function_count, .wants_sequence = wants(c, 0)};
     if (!read_direction(n) || !read_sizes(n) || !read_activations(n, defaults))
         return false;
     int64_t rows = n->gates * n->hidden;
@@ -505,7 +512,6 @@ static void unroll(struct network *n, take_step step)
     n->sequence = join(n, sequence, 1);
     n->last_h = join(n, h, 0);
     n->last_cell = join(n, cell, 0);
-    set_results(n);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -521,7 +527,7 @@ static bool is_plain(const struct network *n)
             if (n->activations[d][i].function > F_RELU ||
                 n->activations[d][i].function != n->activations[0][i].function)
                 return false;
-    return !n->lengths && n->clip == 0 && !n->input_forget;
+    return n->clip == 0 && !n->input_forget;
 }
 
 static bool make_activations(struct network *n, WNNActivation *activations)
@@ -572,7 +578,7 @@ static void use_lstm(struct network *n)
     options.recurrentBias = optional(n, n->recurrent_bias);
     options.initialHiddenState = optional(n, n->h);
     options.initialCellState = optional(n, n->cell);
-    options.returnSequence = wants(n->c, 0);
+    options.returnSequence = n->wants_sequence;
     options.direction = direction_option(n);
     options.layout = WNNLstmWeightLayout_IOFG;
     if (r->failed || !x || !w || !u || (!has_defaults(n) && !make_activations(n, activations)))
@@ -585,7 +591,6 @@ static void use_lstm(struct network *n)
     n->last_cell = n->last_h ? make_operand(r, n->x->type, outputs[1]) : NULL;
     if (options.returnSequence && n->last_cell)
         n->sequence = make_operand(r, n->x->type, outputs[2]);
-    set_results(n);
 }
 
 static void use_gru(struct network *n)
@@ -599,7 +604,7 @@ static void use_gru(struct network *n)
     options.recurrentBias = optional(n, n->recurrent_bias);
     options.initialHiddenState = optional(n, n->h);
     options.resetAfter = n->linear_before_reset;
-    options.returnSequence = wants(n->c, 0);
+    options.returnSequence = n->wants_sequence;
     options.direction = direction_option(n);
     options.layout = WNNGruWeightLayout_ZRN;
     if (r->failed || !x || !w || !u || (!has_defaults(n) && !make_activations(n, activations)))
@@ -611,7 +616,81 @@ static void use_gru(struct network *n)
     n->last_h = make_operand(r, n->x->type, count ? outputs[0] : NULL);
     if (options.returnSequence && n->last_h)
         n->sequence = make_operand(r, n->x->type, outputs[1]);
-    set_results(n);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Sequences of different lengths
+// ---------------------------------------------------------------------------------------------------------------
+
+typedef void (*use_operator)(struct network *n);
+
+// A direction by itself, forward.
+static struct network one_direction(struct network *n, int64_t direction)
+{
+    struct network one = *n;
+    struct tensor **parts[] = {&one.w, &one.u, &one.bias, &one.recurrent_bias, &one.h, &one.cell};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        *parts[i] = *parts[i] ? slice_axis(n->r, *parts[i], 0, direction, 1, 1) : NULL;
+    memcpy(one.activations[0], n->activations[direction], sizeof one.activations[0]);
+    one.direction = FORWARD;
+    one.directions = 1;
+    one.lengths = NULL;
+    one.wants_sequence = true;
+    return one;
+}
+
+// Results after the end of a sequence are 0, and the last one is the one at its end; the initial state, or 0,
+// of a sequence of no steps.
+static void cut_sequences(struct network *n, struct network *one)
+{
+    struct recording *r = n->r;
+    struct tensor *step = make_range(r, ONNX_INT64, 1, n->steps, 1), *zero = make_number(r, n->x->type, 0);
+    step = reshape(r, step, 4, (int64_t[]){n->steps, 1, 1, 1});
+    struct tensor *end = reshape(r, cast(r, n->lengths, ONNX_INT64), 4, (int64_t[]){1, 1, n->batch, 1});
+    one->sequence = choose(r, binary(r, LESSER_OR_EQUAL, step, end), one->sequence, zero);
+    struct tensor *last = choose(r, binary(r, EQUAL, step, end), one->sequence, zero);
+    one->last_h = reduce(r, SUM, last, 1, (size_t[]){0}, false);
+    if (one->h)
+        one->last_h = choose(r, squeeze(r, with_number(r, EQUAL, end, 0), 0), one->h, one->last_h);
+}
+
+// Each direction goes forward over whole sequences, backward over those that are turned; what comes after the
+// end of a sequence changes nothing before it.
+static void use_lengths(struct network *n, use_operator use)
+{
+    struct recording *r = n->r;
+    struct tensor *h[2] = {NULL}, *sequence[2] = {NULL}, *lengths = reshape(r, n->lengths, 1, &n->batch);
+    if (n->gates == 4 && wants(n->c, 2)) {
+        fail(r, "the last cells of sequences of different lengths beside sizes that are not known");
+        return;
+    }
+    for (int64_t d = 0; d < n->directions && !r->failed; d++) {
+        struct network one = one_direction(n, d);
+        bool backward = n->direction == REVERSE || d == 1;
+        one.x = backward ? reverse_sequence(r, n->x, lengths, 1, 0) : n->x;
+        if (!r->failed)
+            use(&one);
+        cut_sequences(n, &one);
+        sequence[d] = backward ? reverse_sequence(r, one.sequence, lengths, 2, 0) : one.sequence;
+        h[d] = one.last_h;
+    }
+    n->sequence = join(n, sequence, 1);
+    n->last_h = join(n, h, 0);
+}
+
+// By an operator of WebNN, if there is one that can, or step by step.
+static void compute(struct network *n, use_operator use, take_step step)
+{
+    if (n->r->failed)
+        return;
+    if (use && !n->lengths)
+        use(n);
+    else if (use && is_long(n))
+        use_lengths(n, use);
+    else
+        unroll(n, step);
+    if (!n->r->failed)
+        set_results(n);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -641,10 +720,7 @@ void record_lstm(struct call *c)
     n.cell = read_state(&n, C_INPUT, "initial_c");
     if (c->r->failed)
         return;
-    if (is_plain(&n) && !n.peephole)
-        use_lstm(&n);
-    else
-        unroll(&n, step_lstm);
+    compute(&n, is_plain(&n) && !n.peephole ? use_lstm : NULL, step_lstm);
 }
 
 // Weights of bytes, [directions, inputs, gates * hidden], with scales and zero points for each direction or
@@ -683,10 +759,7 @@ void record_gru(struct call *c)
     if (!read_network(&n, c, 3, 2, defaults))
         return;
     n.linear_before_reset = get_int(c, "linear_before_reset", 0) != 0;
-    if (is_plain(&n))
-        use_gru(&n);
-    else
-        unroll(&n, step_gru);
+    compute(&n, is_plain(&n) ? use_gru : NULL, step_gru);
 }
 
 // [directions, hidden, ...] as the last of three gates, of which the others are `update` and `reset`.
@@ -725,8 +798,5 @@ void record_rnn(struct call *c)
     struct network n;
     if (!read_network(&n, c, 1, 1, defaults))
         return;
-    if (is_plain(&n) && (is_late(n.steps) || is_late(n.batch) || n.steps > MAX_STEPS))
-        use_gru_for_rnn(&n);
-    else
-        unroll(&n, step_rnn);
+    compute(&n, is_plain(&n) && is_long(&n) ? use_gru_for_rnn : NULL, step_rnn);
 }
