@@ -398,6 +398,15 @@ def pyramid():
     return g.case(["x=1x3x8x10", "x=2x3x7x5", "x=1x3x13x6"], nearest)
 
 
+def scaled():
+    """An image at the size of another by scales that are computed of both, as exporters of older operator sets do."""
+    g = Graph(x=["n", 3, "h", "w"], z=["n", 3, "c", "d"])
+    old, new = (g.Cast(g.Slice(g.Shape(t), [2], [4], [0]), to=TensorProto.FLOAT) for t in ("x", "z"))
+    scales = g.Concat(np.ones(2, np.float32), g.Div(new, old), axis=0)
+    enlarged = g.Resize("x", np.zeros(0, np.float32), scales, mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    return g.case(["x=1x3x4x5,z=1x3x8x10", "x=2x3x6x8,z=2x3x3x6"], g.Conv(enlarged, floats(2, 3, 1, 1)))
+
+
 def windows_of_attention():
     """Images that are padded to whole windows, cut into them, joined and cropped; by a remainder."""
     g = Graph(x=["n", "h", "w", 4])
@@ -466,6 +475,7 @@ def rolled():
 
 CASES |= {
     "exported heads": split_heads(), "exported triangle": triangle(), "exported buckets": buckets(), "exported pyramid": pyramid(),
+    "exported scales": scaled(),
     "exported windows": windows_of_attention(), "exported speech": speech(), "exported waves": waves(),
     "exported neighbors": neighbors(), "exported rolls": rolled(),
 }

@@ -796,7 +796,7 @@ struct tensor *concat(struct recording *r, size_t count, struct tensor *const *t
     WNNOperatorOptions options = {NULL, label_of(r)};
     struct tensor *result = make_operand(
         r, all[0]->type, wnnGraphBuilderConcat(r->builder, used, operands, (uint32_t)axis, &options));
-    if (result && result->rank == 1 && is_integer(result->type)) {
+    if (result && result->rank == 1) {
         result->items = all;
         result->item_count = used;
     }

@@ -250,6 +250,11 @@ struct tensor *resize(struct recording *r, const struct resize *z, struct tensor
 // Sizes that are late: positions are computed by the graph
 // ---------------------------------------------------------------------------------------------------------------
 
+static struct tensor *scale_of(struct recording *r, const struct resize_axis *axis)
+{
+    return axis->late_scale ? axis->late_scale : make_number(r, TYPE_FLOAT32, axis->scale);
+}
+
 // Positions of all elements of the output in the input, [to] of float32.
 static struct tensor *late_positions(struct recording *r, const struct resize *z,
                                      const struct resize_axis *axis)
@@ -257,13 +262,14 @@ static struct tensor *late_positions(struct recording *r, const struct resize *z
     struct tensor *x = make_range(r, TYPE_FLOAT32, 0, axis->to, 1);
     struct tensor *from = make_size(r, TYPE_FLOAT32, axis->from), *to = make_size(r, TYPE_FLOAT32, axis->to);
     if (z->coordinates == ALIGN_CORNERS) {
-        struct tensor *width = axis->by_scale ? with_number(r, MUL, from, axis->scale) : to;
+        struct tensor *width = axis->by_scale ? binary(r, MUL, from, scale_of(r, axis)) : to;
         struct tensor *last = with_number(r, MAX, with_number(r, SUB, width, 1), 1);
         return binary(r, DIV, binary(r, MUL, x, with_number(r, SUB, from, 1)), last);
     }
     double offset = z->coordinates == ASYMMETRIC ? 0 : 0.5;
     struct tensor *at = offset == 0 ? x : with_number(r, ADD, x, offset);
-    at = axis->by_scale ? with_number(r, DIV, at, axis->scale) : binary(r, DIV, binary(r, MUL, at, from), to);
+    at =
+        axis->by_scale ? binary(r, DIV, at, scale_of(r, axis)) : binary(r, DIV, binary(r, MUL, at, from), to);
     if (z->coordinates == HALF_PIXEL || z->coordinates == PYTORCH_HALF_PIXEL)
         at = with_number(r, SUB, at, 0.5);
     if (z->coordinates == PYTORCH_HALF_PIXEL)

@@ -41,6 +41,7 @@ struct resize {
         double width;       // what the size would be if it were not whole
         double start, end;  // of the region of interest
         bool by_scale; // of late sizes: positions are divided by the scale, not by what it makes of sizes
+        struct tensor *late_scale; // by the graph, of rank 0 and float32; NULL: `scale`
     } axes[MAX_RANK];
 };
 

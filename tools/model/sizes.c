@@ -232,6 +232,22 @@ static bool find_element(struct recording *r, WNNOperand element, int64_t *size)
     return true;
 }
 
+struct tensor *list_element(struct recording *r, struct tensor *t, int64_t index)
+{
+    size_t part = 0;
+    while (t && !is_known(r, t) && part < t->item_count) {
+        int64_t count = count_elements(t->items[part]);
+        if (index < count) {
+            t = t->items[part];
+            part = 0;
+        } else {
+            index -= count;
+            part++;
+        }
+    }
+    return reshape(r, slice_axis(r, t, 0, index, 1, 1), 0, NULL);
+}
+
 static bool find_elements(struct recording *r, struct tensor *t, int64_t *elements)
 {
     int64_t count = count_elements(t);

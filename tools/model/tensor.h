@@ -85,8 +85,8 @@ struct tensor {
     int64_t *ints;
     double *reals;
     bool is_input; // of the model, to be given when the graph is computed
-    // Of a sequence, whose type is TYPE_SEQUENCE and whose rank is 0. Of other tensors: the lists of integers
-    // that were joined to it, or none.
+    // Of a sequence, whose type is TYPE_SEQUENCE and whose rank is 0. Of other tensors: the lists that were
+    // joined to it, or none.
     struct tensor **items;
     size_t item_count;
 };
@@ -318,6 +318,8 @@ bool sizes_differ(int64_t a, int64_t b);
 // Whether the elements of integers that the graph computes follow from sizes: then they are known from now
 // on, as late ones.
 bool find_sizes(struct recording *r, struct tensor *t);
+// An element of a list, of rank 0: known where it was before lists were joined.
+struct tensor *list_element(struct recording *r, struct tensor *t, int64_t index);
 
 // The operand of known integers of which some are late.
 struct tensor *record_late(struct recording *r, const struct tensor *t);

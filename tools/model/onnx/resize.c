@@ -194,6 +194,8 @@ static bool read_resize(struct call *c, const struct tensor *x, struct resize *z
 // How many times larger an axis becomes; 0: it is not known, or no whole number.
 static int64_t times_of(struct recording *r, const struct resize_axis *axis)
 {
+    if (axis->late_scale)
+        return 0;
     if (axis->by_scale)
         return axis->scale >= 1 && axis->scale <= 64 && axis->scale == floor(axis->scale)
                    ? (int64_t)axis->scale
@@ -239,15 +241,39 @@ static bool enlarge(struct recording *r, const struct resize *z, struct tensor *
 }
 
 // What a scale makes of a size, in float32 as scales are.
-static void scale_late(struct recording *r, struct resize_axis *axis, double scale)
+static bool scale_late(struct recording *r, struct resize_axis *axis, double scale)
 {
+    if (!(scale > 0 && scale <= LARGEST))
+        return fail(r, "a scale of %g", scale);
     axis->scale = scale;
     axis->by_scale = scale != 1;
     struct tensor *size = with_number(r, MUL, forget(r, make_size(r, ONNX_FLOAT, axis->from)), scale);
-    if (scale == floor(scale) && scale <= LARGEST)
+    if (scale == floor(scale))
         axis->to = compute_size(r, MUL, axis->from, (int64_t)scale);
     else
         axis->to = settle(r, cast(r, unary(r, FLOOR, size), ONNX_INT64));
+    return !r->failed;
+}
+
+// The same of scales that the graph computes of sizes, or of which it does so with some.
+static bool read_late_scales(struct recording *r, struct tensor *scales, struct resize *z, size_t count,
+                             const size_t *axes)
+{
+    if (!scales || scales->type != ONNX_FLOAT || scales->rank != 1 || scales->dims[0] != (int64_t)count)
+        return fail(r, "scales that are not %zu numbers of float32", count);
+    for (size_t i = 0; i < count && !r->failed; i++) {
+        struct resize_axis *axis = &z->axes[axes[i]];
+        struct tensor *scale = list_element(r, scales, (int64_t)i);
+        if (is_known(r, scale)) {
+            scale_late(r, axis, known_number(scale, 0));
+            continue;
+        }
+        struct tensor *size = make_size(r, ONNX_FLOAT, axis->from);
+        axis->by_scale = true;
+        axis->late_scale = scale;
+        axis->to = settle(r, cast(r, unary(r, FLOOR, binary(r, MUL, size, scale)), ONNX_INT64));
+    }
+    return !r->failed;
 }
 
 // Sizes that are not known, or become others that are not.
@@ -263,14 +289,15 @@ static bool read_late(struct call *c, const struct tensor *x, struct resize *z, 
         z->axes[i] = (struct resize_axis){.from = x->dims[i], .to = x->dims[i], .scale = 1};
     if (!(count = read_axes(c, x, axes)))
         return false;
+    struct tensor *computed = input(c, older ? 1 : 2);
+    if (computed && !is_known(r, computed) && !computed->source)
+        return read_late_scales(r, computed, z, count, axes);
     if (read_input(c, older ? 1 : 2, count, "scales", scales) ||
         (upsample && read_scale_attribute(c, count, scales))) {
-        for (size_t i = 0; i < count && !r->failed; i++)
-            if (scales[i] > 0)
-                scale_late(r, &z->axes[axes[i]], scales[i]);
-            else
-                fail(r, "a scale of %g", scales[i]);
-        return !r->failed;
+        for (size_t i = 0; i < count; i++)
+            if (!scale_late(r, &z->axes[axes[i]], scales[i]))
+                return false;
+        return true;
     }
     if (r->failed || older || !input(c, 3) || !get_list(c, 3, "sizes", &given, &sizes) || given != count)
         return fail(r, "neither scales nor sizes of %zu axes", count);
