@@ -204,6 +204,13 @@ CASES = {
     "windows of the mean, rounded up": one("AveragePool", "x", IMAGE, IMAGES, kernel_shape=[3, 2], pads=[1, 0, 1, 1], strides=[2, 3],
                                            ceil_mode=1, count_include_pad=1),
     "windows of powers, rounded up": one("LpPool", "x", IMAGE, IMAGES, kernel_shape=[3, 2], strides=[2, 3], ceil_mode=1, p=3),
+    "where the largest are": ([node("MaxPool", "x", "y i", kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1])], IMAGE, {}, IMAGES, "y", "i"),
+    "where the largest are, rounded up": ([node("MaxPool", "x", "y i", kernel_shape=[2, 2], strides=[2, 3], ceil_mode=1, storage_order=1)],
+                                          IMAGE, {}, IMAGES, "y", "i"),
+    "put back": ([node("MaxPool", "x", "z i", kernel_shape=[2, 2], strides=[2, 2]), node("Shape", "x", "s"),
+                  node("MaxUnpool", "z i s", kernel_shape=[2, 2], strides=[2, 2])], IMAGE, {}, IMAGES),
+    "columns": one("Col2Im", "x image block", ["n", 12, "l"], ["1x12x20", "3x12x20"], {"image": ints(5, 6), "block": ints(2, 2)}),
+    "in a circle": one("Pad", "x p", MATRIX, MATRICES, {"p": ints(2, 1, 4, 0)}, mode="wrap"),
     "volume": one("Conv", "x W", ["n", 2, "d", "a", "b"], ["1x2x4x5x6", "2x2x3x4x3"], {"W": floats(3, 2, 2, 3, 3)}, pads=[1] * 6, strides=[1, 2, 1]),
     "volume, transposed": one("ConvTranspose", "x W", ["n", 2, "d", "a", "b"], ["1x2x4x5x6", "2x2x3x4x3"], {"W": floats(2, 3, 2, 3, 3)},
                               strides=[2, 2, 1]),
@@ -504,7 +511,8 @@ def try_case(program, folder, case):
     graph = helper.make_graph(nodes, "late", [helper.make_tensor_value_info(name, *kind) for name, kind in kinds.items()],
                               [onnx.ValueInfoProto(name=name) for name in outputs or ["y"]],
                               [numpy_helper.from_array(np.asarray(array), name) for name, array in weights.items()])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18), helper.make_opsetid(MICROSOFT, 1)], ir_version=8)
+    opset = 19 if any(attribute.s == b"wrap" for part in nodes for attribute in part.attribute) else 18
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset), helper.make_opsetid(MICROSOFT, 1)], ir_version=8)
     path = pathlib.Path(folder) / "model.onnx"
     path.write_bytes(model.SerializeToString())
     ran = subprocess.run([program, path, *runs], capture_output=True, text=True, check=False)

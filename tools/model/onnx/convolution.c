@@ -360,8 +360,8 @@ void record_col_to_im(struct call *c)
     if (!is_float(r, x, "the input") || !read_blocks(c, &w, sizes, dims + 2))
         return;
     int64_t count = product(w.kernel, w.count);
-    if (x->rank != 3 || count > MAX_PARTS * MAX_PARTS || x->dims[1] % count ||
-        x->dims[2] != product(dims + 2, w.count)) {
+    if (x->rank != 3 || count > MAX_PARTS * MAX_PARTS || is_late(x->dims[1]) || x->dims[1] % count ||
+        sizes_differ(x->dims[2], product(dims + 2, w.count))) {
         fail(r, "columns that do not fit blocks of %lld elements", (long long)count);
         return;
     }

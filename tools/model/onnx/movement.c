@@ -376,13 +376,33 @@ void record_tile(struct call *c)
     set_output(c, 0, tile(r, x, numbers));
 }
 
+// Axes of which some are of sizes that are not known, in a circle.
+static struct tensor *wrap_late(struct recording *r, struct tensor *x, const int64_t *before,
+                                const int64_t *after)
+{
+    for (size_t axis = 0; x && axis < x->rank; axis++) {
+        if (before[axis] == 0 && after[axis] == 0)
+            continue;
+        if (before[axis] < 0 || after[axis] < 0)
+            return fail(r, "padding that takes away of a size that is not known");
+        int64_t size = x->dims[axis], more = compute_size(r, ADD, before[axis], after[axis]);
+        struct tensor *place = make_range(r, ONNX_INT64, 0, compute_size(r, ADD, size, more), 1);
+        // So many whole circles later that none is negative.
+        struct tensor *skipped = with_size(r, MUL, forget(r, make_size(r, ONNX_INT64, size)), before[axis]);
+        place = binary(r, ADD, place, with_size(r, SUB, skipped, before[axis]));
+        struct tensor *circles = with_size(r, MUL, with_size(r, DIV, place, size), size);
+        x = gather(r, x, binary(r, SUB, place, circles), axis);
+    }
+    return x;
+}
+
 // `times` of an axis in a circle, or at most its size minus one reflected: by indices, which know no bounds.
 static struct tensor *pad_by_indices(struct recording *r, struct tensor *x, const int64_t *before,
                                      const int64_t *after, bool wrap)
 {
     for (size_t i = 0; x && i < x->rank; i++)
         if ((before[i] || after[i]) && has_late((int64_t[]){x->dims[i], before[i], after[i]}, 3))
-            return wrap ? fail(r, "a size that is not known cannot be wrapped")
+            return wrap ? wrap_late(r, x, before, after)
                         : pad(r, x, before, after, WNNPaddingMode_Reflection, 0);
     for (size_t axis = 0; x && axis < x->rank; axis++) {
         if (before[axis] == 0 && after[axis] == 0) // also where its size is not known

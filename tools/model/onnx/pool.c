@@ -144,31 +144,27 @@ static struct tensor *pool_lp(struct call *c, struct tensor *x, struct window *w
 static struct tensor *window_positions(struct recording *r, const struct tensor *x, const struct window *w,
                                        const int64_t *k, const int64_t *windows, bool columns)
 {
-    int64_t dims[5] = {1, 1};
-    memcpy(dims + 2, windows, w->count * sizeof *windows);
-    struct tensor *positions = make_known(r, ONNX_INT64, 2 + w->count, dims);
-    for (int64_t e = 0; positions && e < count_elements(positions); e++) {
-        int64_t at[3], rest = e, position = 0;
-        for (size_t i = w->count; i-- > 0; rest /= windows[i])
-            at[i] = within(rest % windows[i] * w->strides[i] + k[i] * w->dilations[i] - w->before[i], 0,
-                           x->dims[2 + i] - 1);
-        for (size_t j = 0; j < w->count; j++) {
-            size_t i = columns ? w->count - 1 - j : j;
-            position = position * x->dims[2 + i] + at[i];
-        }
-        positions->ints[e] = position;
+    struct tensor *position = NULL;
+    for (size_t j = 0; j < w->count; j++) {
+        size_t i = columns ? w->count - 1 - j : j;
+        int64_t dims[5] = {1, 1, 1, 1, 1}, size = x->dims[2 + i];
+        dims[2 + i] = windows[i];
+        struct tensor *at =
+            make_range(r, ONNX_INT64, k[i] * w->dilations[i] - w->before[i], windows[i], w->strides[i]);
+        at = reshape(r, clamp_to_size(r, at, size), 2 + w->count, dims);
+        position = position ? binary(r, ADD, with_size(r, MUL, position, size), at) : at;
     }
-    return positions;
+    return position;
 }
 
 // Indices in the whole tensor of [n, c, ...] indices in one channel.
 static struct tensor *add_channels(struct recording *r, const struct tensor *x, struct tensor *positions)
 {
-    int64_t dims[MAX_RANK] = {x->dims[0], x->dims[1], 1, 1, 1}, size = product(x->dims + 2, x->rank - 2);
-    struct tensor *channels = positions ? make_known(r, ONNX_INT64, x->rank, dims) : NULL;
-    for (int64_t i = 0; channels && i < count_elements(channels); i++)
-        channels->ints[i] = (int64_t)((uint64_t)i * (uint64_t)size);
-    return binary(r, ADD, positions, channels);
+    int64_t dims[MAX_RANK] = {x->dims[0], x->dims[1], 1, 1, 1},
+            size = size_product(r, x->dims + 2, x->rank - 2);
+    struct tensor *channels =
+        make_range(r, ONNX_INT64, 0, compute_size(r, MUL, x->dims[0], x->dims[1]), size);
+    return binary(r, ADD, positions, reshape(r, channels, x->rank, dims));
 }
 
 // Of the elements at the same place of every window, one place after another, the largest is kept and where
@@ -246,12 +242,10 @@ static struct tensor *pool_windows(struct call *c, enum pool op, struct tensor *
     struct window w;
     if (!check_sizes(c->r, x, "the input", 3, 5) || !read_window(c, x, NULL, &w) || !read_pads(c, x, &w))
         return NULL;
-    if (!knows_shape(x) && indices)
-        return fail(c->r, "where the largest are in windows of a size that is not known");
     bool counts = op == POOL_AVERAGE && get_int(c, "count_include_pad", 0);
     int64_t after[3] = {w.after[0], w.after[1], w.after[2]};
     fit_windows(c->r, x, &w, get_int(c, "ceil_mode", 0) != 0 && find_automatic(c) == NOTSET,
-                op == POOL_LP || counts);
+                op == POOL_LP || counts || indices);
     if (indices)
         *indices = max_indices(c, x, &w);
     // What rounding up adds to the padding never counts.
@@ -292,19 +286,24 @@ void record_max_unpool(struct call *c)
     if (!check_sizes(r, x, "the input", 3, 5) || !read_window(c, x, NULL, &w) ||
         !read_numbers(c, "pads", 2 * w.count, 0, 0, pads))
         return;
-    if (indices->rank != x->rank || memcmp(indices->dims, x->dims, x->rank * sizeof *dims)) {
+    bool fits = indices->rank == x->rank;
+    for (size_t i = 0; fits && i < x->rank; i++)
+        fits = !sizes_differ(indices->dims[i], x->dims[i]);
+    if (!fits) {
         fail(r, "indices of another shape than the input");
         return;
     }
     memcpy(dims, x->dims, 2 * sizeof *dims);
     for (size_t i = 0; i < w.count; i++) {
-        dims[2 + i] = (x->dims[2 + i] - 1) * w.strides[i] + w.kernel[i] - pads[i] - pads[w.count + i];
-        if (dims[2 + i] < 1 || dims[2 + i] > LARGEST) {
+        int64_t size = compute_size(r, MUL, compute_size(r, SUB, x->dims[2 + i], 1), w.strides[i]);
+        size = compute_size(r, ADD, size, w.kernel[i]);
+        dims[2 + i] = compute_size(r, SUB, size, pads[i] + pads[w.count + i]);
+        if (dims[2 + i] < 1 || (dims[2 + i] > LARGEST && !is_late(dims[2 + i]))) {
             fail(r, "an output of size %lld", (long long)dims[2 + i]);
             return;
         }
     }
-    int64_t count = count_elements(x), total = product(dims, x->rank);
+    int64_t count = size_product(r, x->dims, x->rank), total = size_product(r, dims, x->rank);
     struct tensor *zeros = expand(r, make_number(r, x->type, 0), 1, &total);
     WNNScatterElementsOptions options = WNN_SCATTER_ELEMENTS_OPTIONS_INIT;
     options.label = label_of(r);
@@ -318,7 +317,8 @@ void record_max_unpool(struct call *c)
     int64_t *shape;
     if (input(c, 2) && get_list(c, 2, "output_shape", &given, &shape)) {
         for (size_t i = 0; i < 2 + w.count && given == 2 + w.count; i++)
-            more[i] = within(shape[i], 0, LARGEST) - dims[i];
+            more[i] =
+                compute_size(r, SUB, is_late(shape[i]) ? shape[i] : within(shape[i], 0, LARGEST), dims[i]);
         x = pad(r, x, none, more, WNNPaddingMode_Constant, 0);
     }
     set_output(c, 0, x);
