@@ -48,10 +48,10 @@ def recurrent(op, gates, **attributes):
 def lengths(op, gates, state=False, **attributes):
     nodes, _, weights, _ = recurrent(op, gates, **attributes)
     nodes[0].input.extend(["L", *(["h"] if state else [])])
-    nodes[0].output[:] = ["y", "last"]
+    nodes[0].output[:] = ["y", "last", *(["cell"] if op == "LSTM" else [])]
     inputs = {"x": STEPS, "L": (TensorProto.INT32, ["n"]), **({"h": [1, "n", 8]} if state else {})}
     runs = ["x=5x2x6,L=2:5;3,h=1x2x8", "x=4x3x6,L=3:1;4;0,h=1x3x8"]
-    return nodes, inputs, weights, runs, "y", "last"
+    return nodes, inputs, weights, runs, *nodes[0].output
 
 
 SCALES = {"s": np.float32(.02), "z": np.uint8(128), "ws": np.float32(.01), "wz": np.int8(0), "os": np.float32(.05), "oz": np.uint8(120)}
@@ -495,8 +495,7 @@ REFUSED = {
     "words": (one("TfIdfVectorizer", "x", {"x": (TensorProto.INT64, ["n", "t"])}, ["x=1x3"], max_gram_length=1, max_skip_count=0, min_gram_length=1,
                   mode="TF", ngram_counts=[0], ngram_indexes=[0, 1], pool_int64s=[2, 3]), "a number of words that is not known"),
     "steps of a loop": (scan(["t", 6], ["3x6"]), "the number of trips depends on a size that is not known"),
-    "cells of lengths": (([node("LSTM", "x W R B L", "y h cell", hidden_size=8)], {"x": STEPS, "L": (TensorProto.INT32, ["n"])},
-                          recurrent("LSTM", 4)[2], ["x=5x1x6,L=1:3"], "cell"), "the last cells of sequences of different lengths"),
+    "cells of lengths": (lengths("LSTM", 4, activations=["Relu", "Tanh", "Tanh"]), "last cells of sequences of different lengths"),
     "regions": (one("MaxRoiPool", "x boxes", IMAGE, IMAGES, {"boxes": np.array([[0, 1, 1, 3, 3]], np.float32)}, pooled_shape=[2, 2]),
                 "how many windows cover a bin"),
 }

@@ -654,28 +654,54 @@ static void cut_sequences(struct network *n, struct network *one)
         one->last_h = choose(r, squeeze(r, with_number(r, EQUAL, end, 0), 0), one->h, one->last_h);
 }
 
+#define SHUT 1e4 // what sigmoid makes 0 of if it is subtracted, and 1 if it is added
+
+// Cells of lstm stay as they are after the end of a sequence: one more input, which is 1 there, shuts the
+// input gate and opens the forget gate.
+static void keep_cells(struct network *n, struct network *one)
+{
+    struct recording *r = n->r;
+    int64_t rows = 4 * n->hidden;
+    if (one->activations[0][0].function != F_SIGMOID) {
+        fail(r, "last cells of sequences of different lengths beside sizes that are not known");
+        return;
+    }
+    struct tensor *step =
+        reshape(r, make_range(r, ONNX_INT64, 1, n->steps, 1), 3, (int64_t[]){n->steps, 1, 1});
+    struct tensor *end = reshape(r, cast(r, n->lengths, ONNX_INT64), 3, (int64_t[]){1, n->batch, 1});
+    struct tensor *after = cast(r, binary(r, GREATER, step, end), n->x->type);
+    struct tensor *column = make_known(r, n->x->type, 3, (int64_t[]){1, rows, 1});
+    for (int64_t i = 0; column && i < n->hidden; i++) {
+        set_known(column, i, -SHUT);
+        set_known(column, 2 * n->hidden + i, SHUT);
+    }
+    one->x = concat(r, 2, (struct tensor *[]){one->x, after}, 2);
+    one->w = concat(r, 2, (struct tensor *[]){one->w, column}, 2);
+}
+
 // Each direction goes forward over whole sequences, backward over those that are turned; what comes after the
 // end of a sequence changes nothing before it.
 static void use_lengths(struct network *n, use_operator use)
 {
     struct recording *r = n->r;
-    struct tensor *h[2] = {NULL}, *sequence[2] = {NULL}, *lengths = reshape(r, n->lengths, 1, &n->batch);
-    if (n->gates == 4 && wants(n->c, 2)) {
-        fail(r, "the last cells of sequences of different lengths beside sizes that are not known");
-        return;
-    }
+    struct tensor *h[2] = {NULL}, *cell[2] = {NULL}, *sequence[2] = {NULL},
+                  *lengths = reshape(r, n->lengths, 1, &n->batch);
     for (int64_t d = 0; d < n->directions && !r->failed; d++) {
         struct network one = one_direction(n, d);
         bool backward = n->direction == REVERSE || d == 1;
         one.x = backward ? reverse_sequence(r, n->x, lengths, 1, 0) : n->x;
+        if (n->gates == 4 && wants(n->c, 2))
+            keep_cells(n, &one);
         if (!r->failed)
             use(&one);
         cut_sequences(n, &one);
         sequence[d] = backward ? reverse_sequence(r, one.sequence, lengths, 2, 0) : one.sequence;
         h[d] = one.last_h;
+        cell[d] = one.last_cell;
     }
     n->sequence = join(n, sequence, 1);
     n->last_h = join(n, h, 0);
+    n->last_cell = join(n, cell, 0);
 }
 
 // By an operator of WebNN, if there is one that can, or step by step.
