@@ -4,7 +4,8 @@
 enum {
     SOME_ROWS = 4,             // from which on their sums take as long to join as to make, with many lanes
     MANY_ROWS = 8,             // of which each invocation has fewer columns
-    MAX_INVOCATIONS = 1 << 18, // as many as a large device has room for
+    MAX_INVOCATIONS = 1 << 18, // as many as a large device has room for,
+    MAX_NARROW = 1 << 17,      // with the registers that it takes to make floats of weights of 4 bits
     FEW_INVOCATIONS = 1 << 17, // below these they have fewer columns too
     MOST_COLUMNS = 4,          // of an invocation
     ENOUGH_UNITS = 64,         // of a column
@@ -37,12 +38,15 @@ static struct schedule choose(const struct capabilities *can, const struct produ
 {
     struct schedule schedule = {.unit = choose_unit(can, p, bits), .lanes = 1};
     uint32_t units = p->inner / schedule.unit, shuffles = can->shuffles;
-    // Without shuffles every invocation has sums in shared memory.
-    uint32_t most = !shuffles || p->rows >= SOME_ROWS ? 64
-                    : can->invocations >= 256         ? 256
-                                                      : GPU_MIN_INVOCATIONS;
+    // Weights of 4 bits take more to make floats of than to load: it is done by fewer lanes, which join fewer
+    // sums. Without shuffles every invocation has sums in shared memory.
+    bool narrow = bits == 4;
+    uint32_t most = !shuffles || narrow || p->rows >= SOME_ROWS ? 64
+                    : can->invocations >= 256                   ? 256
+                                                                : GPU_MIN_INVOCATIONS;
     while (schedule.lanes < most && 2 * schedule.lanes <= units &&
-           2 * schedule.lanes * (uint64_t)pieces(p->columns, MOST_COLUMNS) <= MAX_INVOCATIONS)
+           2 * schedule.lanes * (uint64_t)pieces(p->columns, MOST_COLUMNS) <=
+               (narrow ? MAX_NARROW : MAX_INVOCATIONS))
         schedule.lanes *= 2;
     bool many = p->rows > MANY_ROWS || (uint64_t)p->columns * schedule.lanes < FEW_INVOCATIONS;
     schedule.side = many ? MOST_COLUMNS / 2 : MOST_COLUMNS;
@@ -53,7 +57,7 @@ static struct schedule choose(const struct capabilities *can, const struct produ
         schedule.local_size /= 2;
     schedule.groups = schedule.local_size / schedule.lanes;
     // Drivers for processors take long to unroll as much.
-    uint32_t steps = pieces(units, schedule.lanes), ahead = schedule.unit * bits < 128 ? 4 : 2;
+    uint32_t steps = pieces(units, schedule.lanes), ahead = schedule.unit * bits < 128 ? 4 : narrow ? 1 : 2;
     schedule.ahead = can->type == VK_PHYSICAL_DEVICE_TYPE_CPU ? 1 : steps < ahead ? steps : ahead;
     return schedule;
 }
