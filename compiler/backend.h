@@ -191,14 +191,26 @@ struct backend {
     bool (*lower)(void *state, struct plan *plan, void **executable, struct error *error);
     void (*release)(void *state, void *executable);
 
-    // (optional, all or none: otherwise graphs of the backend cannot be saved.) What a stored plan depends
-    // on, beside the library: one that is to be loaded needs the same text. And of a node whose constants may
-    // lack their data since its weights come packed (node->stored): which inputs, by bit; nothing but lower()
-    // reads them, and that fails if the weights are not there in either form. And the packed weights of a
-    // node of an executable, which it has as long as it lives; *bytes 0: none that can be stored.
+    // (optional: otherwise graphs of the backend cannot be saved.) What a stored plan depends on, beside the
+    // library: one that is to be loaded needs the same text. Of a plan that is savable constants keep their
+    // data, but for those that packed weights stand for.
     void (*describe_target)(void *state, struct text *text);
+
+    // (optional, both or none) Of a node whose constants may lack their data since its weights come packed
+    // (node->stored): which inputs, by bit; nothing but lower() reads them, and that fails if the weights are
+    // not there in either form. And the packed weights of a node of an executable, which it has as long as it
+    // lives; *bytes 0: none that can be stored.
     uint32_t (*packed_inputs)(void *state, const struct node *node);
     const void *(*packed_weights)(const void *executable, const struct node *node, uint64_t *bytes);
+
+    // partition() puts bytes of constants in an order of its own (operand->arranged), and takes those of a
+    // graph that was loaded as they are; it fails if nothing reads them in that order.
+    bool arranges;
+
+    // (optional) Entry `number` of the code for a device that an executable of a savable plan was made with,
+    // which it has as long as it lives; false: there is none of that number. Of the same graph it is the same
+    // code in the same order, whatever the state did before. It comes back as graph.code.
+    bool (*code)(const void *executable, size_t number, struct stored_code *code);
 
     // (optional) What an executable that has just been made holds.
     void (*measure)(void *state, const void *executable, struct executable_size *size);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs while the library is built: prints a digest of the sources in some folders, as C. Two libraries of one
-// fingerprint pack weights alike.
+// fingerprint pack weights and make code for devices alike.
 //
 // usage: fingerprint OUTPUT DEPENDENCIES ROOT FOLDER...
 

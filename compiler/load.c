@@ -18,7 +18,8 @@ enum {
     // The fewest bytes of an item of a list.
     BLOB_BYTES = 8,
     PORT_BYTES = 8,
-    CONSTANT_BYTES = 8,
+    CONSTANT_BYTES = 12,
+    CODE_BYTES = WNN_CODE_KEY + 4,
     NODE_BYTES = 20
 };
 
@@ -276,9 +277,11 @@ static bool read_constant(struct reader *reader)
     struct descriptor type;
     if (!wnn_load_type(reader, "a constant", &type))
         return false;
-    uint32_t number = wnn_cursor_u32(&reader->head);
+    uint32_t order = wnn_cursor_u32(&reader->head), number = wnn_cursor_u32(&reader->head);
     if (!wnn_load_check(reader))
         return false;
+    if (order && (order != STORED_ARRANGED || !reader->load->backend->arranges))
+        return FAIL(reader, "a constant lies in an order that the backend does not know");
     if (number != STORED_NONE && number >= reader->blob_count)
         return FAIL(reader, "a constant has data that are not there");
     const struct stored_weights *blob = number == STORED_NONE ? NULL : &reader->blobs[number];
@@ -292,8 +295,11 @@ static bool read_constant(struct reader *reader)
         return wnn_fail(reader->error, WNNStatus_OutOfMemory, "load: constants have more than %llu bytes",
                         (unsigned long long)limits->maxConstantBytes);
     struct constant *constant = create_constant(reader, blob, bytes);
-    return (constant && wnn_graph_add_constant(reader->graph, &type, constant)) ||
-           wnn_fail_memory(reader->error);
+    struct operand *operand = constant ? wnn_graph_add_constant(reader->graph, &type, constant) : NULL;
+    if (!operand)
+        return wnn_fail_memory(reader->error);
+    operand->arranged = order == STORED_ARRANGED;
+    return true;
 }
 
 static bool read_output(struct reader *reader, struct graph_port *port)
@@ -311,8 +317,31 @@ static bool read_output(struct reader *reader, struct graph_port *port)
            FAIL(reader, "an output is a constant that is not there");
 }
 
+// What it does is the backend's to check; who has made it, the host's.
+static bool read_code(struct reader *reader, uint32_t count)
+{
+    struct graph *graph = reader->graph;
+    struct stored_code *code = wnn_arena_allocate(&graph->arena, count * sizeof *code);
+    if (!code)
+        return wnn_fail_memory(reader->error);
+    for (uint32_t i = 0; i < count; i++) {
+        const unsigned char *key = wnn_cursor_bytes(&reader->head, WNN_CODE_KEY, 4);
+        uint32_t number = wnn_cursor_u32(&reader->head);
+        if (!wnn_load_check(reader))
+            return false;
+        if (number >= reader->blob_count)
+            return FAIL(reader, "there is a key of code that is not there");
+        code[i] =
+            (struct stored_code){.data = reader->blobs[number].data, .bytes = reader->blobs[number].bytes};
+        memcpy(code[i].key, key, WNN_CODE_KEY);
+    }
+    graph->code = code;
+    graph->code_count = reader->load->vouched ? count : 0;
+    return true;
+}
+
 struct counts {
-    uint32_t inputs, constants, nodes, outputs, blobs;
+    uint32_t inputs, constants, nodes, outputs, codes, blobs;
 };
 
 static bool check_counts(struct reader *reader, const struct counts *counts)
@@ -320,7 +349,8 @@ static bool check_counts(struct reader *reader, const struct counts *counts)
     const WNNLimits *limits = reader->load->limits;
     size_t rest = reader->head.size - reader->head.at;
     if (counts->inputs > rest / PORT_BYTES || counts->outputs > rest / PORT_BYTES ||
-        counts->constants > rest / CONSTANT_BYTES || counts->nodes > rest / NODE_BYTES)
+        counts->constants > rest / CONSTANT_BYTES || counts->nodes > rest / NODE_BYTES ||
+        counts->codes > rest / CODE_BYTES)
         return FAIL(reader, "it counts more than it has room for");
     if (counts->outputs == 0)
         return FAIL(reader, "there are no outputs");
@@ -365,10 +395,11 @@ static bool read_graph(struct reader *reader, const struct stored_head *head)
 {
     struct cursor *cursor = &reader->head;
     struct graph *graph = reader->graph;
-    struct counts counts = {wnn_cursor_u32(cursor), 0, 0, 0, 0};
+    struct counts counts = {.inputs = wnn_cursor_u32(cursor)};
     counts.constants = wnn_cursor_u32(cursor);
     counts.nodes = wnn_cursor_u32(cursor);
     counts.outputs = wnn_cursor_u32(cursor);
+    counts.codes = wnn_cursor_u32(cursor);
     counts.blobs = wnn_cursor_u32(cursor);
     if (!wnn_load_check(reader) || !check_counts(reader, &counts) ||
         !read_blobs(reader, head, counts.blobs) ||
@@ -380,7 +411,8 @@ static bool read_graph(struct reader *reader, const struct stored_head *head)
             return false;
     if (!read_nodes(reader, counts.nodes) ||
         !read_ports(reader, counts.outputs, &graph->outputs, &graph->output_count, read_output,
-                    "load: there is an output "))
+                    "load: there is an output ") ||
+        !read_code(reader, counts.codes))
         return false;
     for (; cursor->at < cursor->size; cursor->at++)
         if (cursor->data[cursor->at])

@@ -38,6 +38,6 @@ bool wnn_load_string(struct reader *reader, const char *what, struct string *str
 bool wnn_load_node(struct reader *reader);
 
 // Whether the backend does all that is asked of it for this node, when the graph is complete.
-bool wnn_load_admit(struct reader *reader, const struct node *node);
+bool wnn_load_admit(struct reader *reader, struct node *node);
 
 #endif

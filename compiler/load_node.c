@@ -622,6 +622,11 @@ static bool has_wide_weights(const struct node *node)
     return wide && wnn_ops[node->op].class >= CLASS_CONVOLUTION && wnn_ops[node->op].class <= CLASS_PRODUCT;
 }
 
+static uint32_t packed_inputs(const struct load *load, const struct node *node)
+{
+    return load->backend->packed_inputs ? load->backend->packed_inputs(load->state, node) : 0;
+}
+
 // Constants without data are only those that nothing reads but lower(), which finds out what it has instead.
 static bool has_data(struct reader *reader, const struct node *node)
 {
@@ -629,13 +634,35 @@ static bool has_data(struct reader *reader, const struct node *node)
     for (unsigned i = 0; i < wnn_operand_count(node); i++) {
         const struct constant *constant = node->in[i] ? node->in[i]->constant : NULL;
         if (constant && !constant->data && constant->bytes &&
-            (i >= node->in_count || i >= 32 || !(load->backend->packed_inputs(load->state, node) >> i & 1)))
+            (i >= node->in_count || i >= 32 || !(packed_inputs(load, node) >> i & 1)))
             return false;
     }
     return true;
 }
 
-bool wnn_load_admit(struct reader *reader, const struct node *node)
+// Whether the backend would have let the passes fuse all that is. One that takes chains was asked about each,
+// with what was there before it and the output as it was then; what others take is plain enough to be asked
+// about at once.
+static bool can_fuse(const struct load *load, struct node *node)
+{
+    if (!load->backend->fuses_chains)
+        return is_plain_fusion(load->backend, node) && load->backend->can_fuse &&
+               load->backend->can_fuse(load->state, node);
+    const struct expression *all = node->fused, *output = wnn_fused(node, WNN_AT_OUTPUT);
+    WNNDataType made = node->out_count ? node->out[0]->type.type : WNNDataType_Undefined;
+    bool can = load->backend->can_fuse != NULL;
+    for (; can && node->fused; node->fused = node->fused->next) {
+        if (output && !wnn_fused(node, WNN_AT_OUTPUT))
+            node->out[0]->type.type = output->from;
+        can = load->backend->can_fuse(load->state, node);
+    }
+    node->fused = all;
+    if (output)
+        node->out[0]->type.type = made;
+    return can;
+}
+
+bool wnn_load_admit(struct reader *reader, struct node *node)
 {
     const struct backend *backend = reader->load->backend;
     void *state = reader->load->state;
@@ -644,8 +671,7 @@ bool wnn_load_admit(struct reader *reader, const struct node *node)
         return FAIL(reader, "the backend does not compute %s", name);
     if (!has_data(reader, node))
         return FAIL(reader, "a constant that %s reads is not there", name);
-    if (node->fused && (!backend->can_fuse || (!backend->fuses_chains && !is_plain_fusion(backend, node)) ||
-                        !backend->can_fuse(state, node)))
+    if (node->fused && !can_fuse(reader->load, node))
         return FAIL(reader, "the backend does not compute %s with what is fused", name);
     if (has_wide_weights(node) && !(backend->wide_weights && backend->wide_weights(state, node)))
         return FAIL(reader, "the backend does not compute %s with float32 weights", name);

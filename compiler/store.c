@@ -29,6 +29,11 @@ struct writer {
         uint32_t node, blob;
     } * weights;          // by node, of those that have some, by address
     uint32_t *weights_of; // by node: a blob, or STORED_NONE
+    struct code {
+        unsigned char key[WNN_CODE_KEY];
+        uint32_t blob;
+    } * code;
+    size_t code_count, code_capacity;
     struct error *error;
 };
 
@@ -62,11 +67,18 @@ static int compare_weights(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
+static const void *packed_weights(const struct writer *writer, const struct node *node, uint64_t *bytes)
+{
+    const struct store *store = writer->store;
+    *bytes = 0;
+    return store->backend->packed_weights ? store->backend->packed_weights(store->executable, node, bytes)
+                                          : NULL;
+}
+
 // Nodes that share packed weights share a blob, which has its place by the first of them.
 static bool collect_weights(struct writer *writer)
 {
-    const struct store *store = writer->store;
-    const struct graph *graph = &store->plan->graph;
+    const struct graph *graph = &writer->store->plan->graph;
     size_t count = 0;
     writer->weights = wnn_arena_allocate(&writer->arena, graph->node_count * sizeof *writer->weights);
     writer->weights_of = wnn_arena_allocate(&writer->arena, graph->node_count * sizeof *writer->weights_of);
@@ -75,7 +87,7 @@ static bool collect_weights(struct writer *writer)
     if (!writer->weights || !writer->weights_of || !bytes || !first)
         return wnn_fail_memory(writer->error);
     for (size_t i = 0; i < graph->node_count; i++) {
-        const void *data = store->backend->packed_weights(store->executable, graph->nodes[i], &bytes[i]);
+        const void *data = packed_weights(writer, graph->nodes[i], &bytes[i]);
         writer->weights_of[i] = STORED_NONE;
         if (bytes[i])
             writer->weights[count++] = (struct node_weights){data, (uint32_t)i, STORED_NONE};
@@ -89,11 +101,29 @@ static bool collect_weights(struct writer *writer)
     for (size_t i = 0; i < graph->node_count; i++) {
         if (!bytes[i])
             continue;
-        const void *data = store->backend->packed_weights(store->executable, graph->nodes[i], &bytes[i]);
+        const void *data = packed_weights(writer, graph->nodes[i], &bytes[i]);
         uint32_t blob = first[i] == i ? add_blob(writer, data, bytes[i]) : writer->weights_of[first[i]];
         if (blob == STORED_NONE)
             return wnn_fail_memory(writer->error);
         writer->weights_of[i] = blob;
+    }
+    return true;
+}
+
+static bool collect_code(struct writer *writer)
+{
+    const struct store *store = writer->store;
+    struct stored_code stored;
+    while (store->backend->code && store->backend->code(store->executable, writer->code_count, &stored)) {
+        struct code *code = wnn_arena_grow(&writer->arena, writer->code, writer->code_count,
+                                           &writer->code_capacity, sizeof *code);
+        uint32_t blob = add_blob(writer, stored.data, stored.bytes);
+        if (!code || blob == STORED_NONE)
+            return wnn_fail_memory(writer->error);
+        writer->code = code;
+        code += writer->code_count++;
+        memcpy(code->key, stored.key, sizeof code->key);
+        code->blob = blob;
     }
     return true;
 }
@@ -309,10 +339,11 @@ static bool put_graph(struct writer *writer)
     struct sink *sink = &writer->sink;
     size_t constant_count = 0;
     uint32_t *blob_of = NULL;
-    if (!number_operands(writer, &constant_count, &blob_of) || !collect_weights(writer))
+    if (!number_operands(writer, &constant_count, &blob_of) || !collect_weights(writer) ||
+        !collect_code(writer))
         return false;
-    const size_t counts[] = {graph->input_count, constant_count, graph->node_count, graph->output_count,
-                             writer->blob_count};
+    const size_t counts[] = {graph->input_count,  constant_count,     graph->node_count,
+                             graph->output_count, writer->code_count, writer->blob_count};
     for (unsigned i = 0; i < sizeof counts / sizeof counts[0]; i++)
         wnn_sink_u32(sink, (uint32_t)counts[i]);
     put_blobs(writer);
@@ -325,6 +356,7 @@ static bool put_graph(struct writer *writer)
         if (!operand->constant || writer->number[i] != graph->input_count + constant)
             continue;
         put_type(sink, &operand->type);
+        wnn_sink_u32(sink, operand->arranged ? STORED_ARRANGED : 0);
         wnn_sink_u32(sink, blob_of[constant++]);
     }
     for (size_t i = 0; i < graph->node_count; i++)
@@ -332,6 +364,12 @@ static bool put_graph(struct writer *writer)
     for (size_t i = 0; i < graph->output_count; i++) {
         wnn_sink_text(sink, graph->outputs[i].name);
         wnn_sink_u32(sink, writer->number[graph->outputs[i].operand->index]);
+    }
+    for (size_t i = 0; i < writer->code_count; i++) {
+        unsigned char *key = wnn_sink_add(sink, WNN_CODE_KEY);
+        if (key)
+            memcpy(key, writer->code[i].key, WNN_CODE_KEY);
+        wnn_sink_u32(sink, writer->code[i].blob);
     }
     return true;
 }

@@ -12,11 +12,12 @@
 #define STORED_MAGIC "WNNBUILT"
 
 enum {
-    STORED_VERSION = 2,
+    STORED_VERSION = 3,
     STORED_STRICT = 1, // a flag: of strictNumerics
     STORED_HEADER_BYTES = 96,
     STORED_CHECKSUM_AT = 40,
     STORED_DIGEST_AT = 64,
+    STORED_ARRANGED = 1,     // of a constant: operand->arranged
     STORED_TARGET_TEXT = 512 // bytes of what a backend says of its target
 };
 #define STORED_NONE UINT32_MAX // no operand, list or blob
@@ -31,7 +32,7 @@ static inline bool wnn_stored_next(uint64_t offset, uint64_t bytes, uint64_t *ne
     return true;
 }
 
-// A digest of the sources that decide how weights are packed; made by fingerprint.c.
+// A digest of the sources that decide how weights lie and what code does; made by fingerprint.c.
 extern const char wnn_fingerprint[];
 
 // The library, as a stored plan names it: version and fingerprint.
@@ -72,6 +73,7 @@ struct load {
     const struct parallel *parallel;
     bool strict;
     bool skip_data_check;
+    bool vouched; // the host says that they are what wnn_store_plan has written, so that code is to be run
 };
 // Reads what is stored into an empty graph that the passes have nothing more to do with, whose constants and
 // packed weights lie in `source`, of which it takes a reference. The graph is legal whatever the bytes are:

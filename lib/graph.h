@@ -30,6 +30,7 @@ struct operand {
     struct string name; // of an input; empty otherwise; in graph->strings
     bool input;
     struct constant *constant;   // NULL unless the operand is constant; the graph holds a reference
+    bool arranged;               // its bytes lie in an order of the backend's, of which the type says nothing
     const void *origin;          // the tensor behind a constant(tensor), or NULL
     struct node *producer;       // NULL for inputs and constants
     const struct values *values; // what is known of its elements while recording (ops/values.h), or NULL
@@ -95,6 +96,18 @@ struct expression {
 // Packed weights in memory that a graph was loaded from, aligned to WNN_ALIGNMENT and followed by WNN_SLACK.
 // Nothing is known of the bytes but their number.
 struct stored_weights {
+    const void *data;
+    uint64_t bytes;
+};
+
+enum {
+    WNN_CODE_KEY = 32 // bytes
+};
+
+// Code for a device that a graph was loaded with, under a key that the backend has made of what the code is
+// to do.
+struct stored_code {
+    unsigned char key[WNN_CODE_KEY];
     const void *data;
     uint64_t bytes;
 };
@@ -190,6 +203,9 @@ struct graph {
     uint64_t work; // of what was recorded: multiply-adds, saturating
     // What the graph was loaded from, where constants and stored weights lie; or NULL. A reference.
     struct constant *source;
+    // Code that came with it, if the host vouches for that; it lies in `source`.
+    const struct stored_code *code;
+    size_t code_count;
 };
 
 void wnn_graph_init(struct graph *graph, struct allocator *allocator);

@@ -41,7 +41,8 @@ static bool read_graph(WNNContext context, struct load_request *request, struct 
                               .source = request->source,
                               .parallel = &context->parallel,
                               .strict = context->strict_numerics,
-                              .skip_data_check = request->skip_data_check};
+                              .skip_data_check = request->skip_data_check,
+                              .vouched = request->authenticate != NULL};
     return authenticate(request, error) && wnn_load_graph(&load, &request->graph, error);
 }
 

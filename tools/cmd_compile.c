@@ -18,12 +18,15 @@
 static const char help[] =
     "Compiles a graph for this machine and this library, and writes it with its weights in the\n"
     "form that kernels read. webnn run and webnn bench take such a file for GRAPH: it is\n"
-    "mapped, not read, and is ready in milliseconds. Another library or processor refuses it.\n\n"
+    "mapped, not read, and is ready in milliseconds. Another library or processor refuses it.\n"
+    "With --backend=gpu it is for the GPU and its driver, and has what that has compiled.\n\n"
     "Usage: webnn compile [OPTIONS] GRAPH FILE\n\n"
     "GRAPH is a model of ONNX or TensorFlow Lite, a .webnn file or a built-in architecture. The\n"
     "name of FILE ends in .wnnc by convention; - is standard output.\n\n" SESSION_HELP "\nExamples:\n\n"
     "  webnn compile mobilenet_v2 mobilenet.wnnc\n"
-    "  webnn run --random mobilenet.wnnc\n";
+    "  webnn run --random mobilenet.wnnc\n"
+    "  webnn compile --backend=gpu mobilenet_v2 gpu.wnnc\n"
+    "  webnn run --backend=gpu --trust --random gpu.wnnc\n";
 
 static bool compile(const struct session_options *options, const char *path, const char *output,
                     struct session *session, struct model *model, struct error *error)

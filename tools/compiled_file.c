@@ -73,6 +73,15 @@ static WNNExternalBytes lend(struct mapping *mapping)
     return bytes;
 }
 
+static WNNStatus vouch(const void *data, size_t size, void *userdata1, void *userdata2)
+{
+    (void)data;
+    (void)size;
+    (void)userdata1;
+    (void)userdata2;
+    return WNNStatus_Success;
+}
+
 bool compiled_file_load(struct session *session, const char *path, WNNGraph *graph, struct error *error)
 {
     const struct mapping_rule rule = {.what = "a compiled graph", .most = SIZE_MAX / 2};
@@ -83,6 +92,7 @@ bool compiled_file_load(struct session *session, const char *path, WNNGraph *gra
         return false;
     WNNLoadGraphDescriptor descriptor = WNN_LOAD_GRAPH_DESCRIPTOR_INIT;
     descriptor.bytes = lend(mapping);
+    descriptor.authenticate = session->trust ? vouch : NULL;
     WNNStatus status = wnnContextLoadGraphSync(session->context, &descriptor, graph, sizeof message, message);
     return status == WNNStatus_Success ||
            wnn_fail(error, status, "%s: %s", is_standard(path) ? "standard input" : SHOWN_STRING(path),

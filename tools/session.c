@@ -68,6 +68,9 @@ bool session_option(struct session_options *options, int option, const char *arg
     case 1005:
         options->cache = argument;
         return true;
+    case 1012:
+        options->trust = true;
+        return true;
     case 1007:
         return load_add_dimension(&options->load, argument);
     case 1008:
@@ -93,7 +96,7 @@ static void keep_error(WNNStatus status, WNNStringView message, void *session, v
 
 bool session_open(struct session *session, const struct session_options *options, struct error *error)
 {
-    *session = (struct session){.cache = FILE_CACHE_INIT};
+    *session = (struct session){.cache = FILE_CACHE_INIT, .trust = options->trust};
     // A device means a GPU, unless another backend is named.
     bool gpu = options->device && strcmp(options->backend, "cpu") == 0;
     session->backend = session_find_backend(gpu ? "gpu" : options->backend);

@@ -20,6 +20,7 @@ struct session_options {
     struct load_options load;
     const char *device; // an index or a UUID, or NULL
     const char *cache;  // a directory for what a GPU compiles; NULL: none
+    bool trust;         // code for a GPU in compiled graphs is run as it is
     WNNBudget budget;   // of the context, or NULL
 };
 #define SESSION_OPTIONS_INIT                                                                                 \
@@ -36,7 +37,7 @@ struct session_options {
         {"device", required_argument, NULL, 1006}, {"cache", required_argument, NULL, 1005},                 \
         {"dim", required_argument, NULL, 1007}, {"shape", required_argument, NULL, 1008},                    \
         {"narrow", no_argument, NULL, 1009}, {"value", required_argument, NULL, 1010},                       \
-        {"fast", no_argument, NULL, 1011},                                                                   \
+        {"fast", no_argument, NULL, 1011}, {"trust", no_argument, NULL, 1012},                               \
     {                                                                                                        \
         "help", no_argument, NULL, 'h'                                                                       \
     }
@@ -56,7 +57,9 @@ struct session_options {
     "  --value=NAME=NUMBER[,NUMBER...]\n"                                                                    \
     "                    makes an input a constant: what decides shapes or branches of the model\n"          \
     "  --narrow          float64 becomes float32, 16-bit integers become int32\n"                            \
-    "  --cache=DIR       keeps what a GPU compiles in files, for the next time\n"
+    "  --cache=DIR       keeps what a GPU compiles in files, for the next time\n"                            \
+    "  --trust           runs what a file of webnn compile has compiled for a GPU, which otherwise\n"        \
+    "                    is compiled again: for files that no stranger has written\n"
 
 // Takes one of these options. False: it was wrong, and a message has been printed.
 bool session_option(struct session_options *options, int option, const char *argument);
@@ -65,6 +68,7 @@ struct session {
     WNNContext context;
     const struct backend *backend;
     struct file_cache cache;
+    bool trust;
     struct error error; // the last one that the context reported by a status alone
 };
 

@@ -4,6 +4,7 @@
 
 #include "vulkan/vulkan.h"
 
+#include "compiler/stored.h"
 #include "lib/half.h"
 #include "vulkan/program/execution.h"
 #include "vulkan/ops/operators.h"
@@ -14,6 +15,10 @@
 #include <math.h>
 #include <string.h>
 
+enum {
+    MAX_TESTS = 16
+};
+
 struct vulkan {
     struct allocator *allocator;
     struct gpu gpu;
@@ -22,6 +27,11 @@ struct vulkan {
     struct shared_constants constants;
     bool flushes_denormals;
     struct matrix_size untested[2]; // what units there are for float16 and bfloat16, until they are tested
+    // What that was done with: graphs that multiply are saved with it, so that it is not compiled again.
+    struct pipeline *tests[MAX_TESTS];
+    size_t test_count;
+    bool testing;
+    char target[STORED_TARGET_TEXT]; // what code and the order of constants depend on
 };
 
 #define PIECE ((uint64_t)1 << 30)
@@ -141,16 +151,31 @@ static bool leave(struct vulkan *vulkan, bool done)
     return done;
 }
 
+static bool multiplies(const struct graph *graph)
+{
+    bool products = false;
+    for (size_t i = 0; i < graph->node_count; i++)
+        products = products || wnn_op_multiplies((enum op)graph->nodes[i]->op);
+    return products;
+}
+
+// What a graph that was loaded brings with it, while it is built; NULL: nothing any more.
+static void offer_code(struct vulkan *vulkan, const struct graph *graph)
+{
+    vulkan->pipelines.cache.code = graph ? graph->code : NULL;
+    vulkan->pipelines.cache.code_count = graph ? graph->code_count : 0;
+}
+
 static bool partition(void *state, struct graph *graph, bool shares, struct error *error)
 {
     (void)shares; // no weights are packed here
     struct vulkan *vulkan = state;
-    bool products = false;
-    for (size_t i = 0; i < graph->node_count; i++)
-        products = products || wnn_op_multiplies((enum op)graph->nodes[i]->op);
     struct error ignored = {0};
-    if (products && (vulkan->untested[0].m > 0 || vulkan->untested[1].m > 0) && enter(vulkan, &ignored)) {
+    if (multiplies(graph) && (vulkan->untested[0].m > 0 || vulkan->untested[1].m > 0) &&
+        enter(vulkan, &ignored)) {
+        offer_code(vulkan, graph);
         test_matrices(vulkan);
+        offer_code(vulkan, NULL);
         leave(vulkan, true);
     }
     wnn_gate_enter(&vulkan->gpu.gate);
@@ -158,13 +183,13 @@ static bool partition(void *state, struct graph *graph, bool shares, struct erro
     wnn_gate_leave(&vulkan->gpu.gate);
     wnn_graph_count_uses(graph);
     wnn_turn_filters(graph, vulkan->allocator, &vulkan->constants);
-    wnn_arrange_weights(&vulkan->gpu, graph, vulkan->allocator, &vulkan->constants);
+    if (!wnn_arrange_weights(&vulkan->gpu, graph, vulkan->allocator, &vulkan->constants, error))
+        return false;
     for (size_t i = 0; i < graph->node_count; i++) {
         size_t bytes = scratch_of(&vulkan->gpu, graph->nodes[i]);
         graph->nodes[i]->lowering = 0;
         graph->nodes[i]->scratch_bytes = bytes == SIZE_MAX ? 0 : bytes; // which lower() notices
     }
-    (void)error;
     return true;
 }
 
@@ -247,9 +272,13 @@ static size_t place_constants(struct executable *executable, size_t *bytes, uint
     return pieces;
 }
 
-// Runs read them on the device.
-static bool drop_constants(struct vulkan *vulkan, struct graph *graph, struct error *error)
+// Runs read them on the device; what may be saved keeps them, which of a graph that was loaded are where it
+// was loaded from.
+static bool drop_constants(struct vulkan *vulkan, struct plan *plan, struct error *error)
 {
+    const struct graph *graph = &plan->graph;
+    if (plan->savable)
+        return true;
     for (size_t i = 0; i < graph->operand_count; i++) {
         struct operand *operand = graph->operands[i];
         bool output = false;
@@ -273,7 +302,7 @@ static bool upload_constants(struct vulkan *vulkan, struct executable *executabl
         if (graph->operands[i]->constant && executable->regions[i].buffer)
             uploads[count++] = (struct upload){graph->operands[i]->constant->data, executable->regions[i]};
     return wnn_gpu_upload(&vulkan->gpu, &executable->program.command_pool, uploads, count, error) &&
-           drop_constants(vulkan, graph, error);
+           drop_constants(vulkan, executable->plan, error);
 }
 
 // Those of a specialization, which others have too.
@@ -287,7 +316,7 @@ static bool share_constants(struct vulkan *vulkan, struct executable *executable
         return wnn_fail_memory(error);
     return wnn_shared_place(&vulkan->constants, &executable->program, graph, most, executable->regions,
                             executable->shared_pieces, &executable->shared_count, error) &&
-           drop_constants(vulkan, graph, error);
+           drop_constants(vulkan, executable->plan, error);
 }
 
 static bool make_constants(struct vulkan *vulkan, struct executable *executable, struct error *error)
@@ -352,6 +381,46 @@ static bool lower_nodes(struct vulkan *vulkan, struct executable *executable, st
     return true;
 }
 
+static void list_pipeline(struct executable *executable, struct pipeline *pipeline)
+{
+    if (!pipeline || pipeline->taken)
+        return;
+    pipeline->taken = true;
+    executable->pipelines[executable->pipeline_count++] = pipeline;
+}
+
+// What code the executable is saved with, in the order of first use.
+static bool keep_code(struct vulkan *vulkan, struct executable *executable, struct error *error)
+{
+    const struct plan *plan = executable->plan;
+    size_t tests = multiplies(&plan->graph) ? vulkan->test_count : 0,
+           most = tests + executable->program.dispatches;
+    if (!plan->savable)
+        return true;
+    executable->pipelines =
+        wnn_arena_allocate(&executable->records, (most + 1) * sizeof executable->pipelines[0]);
+    if (!executable->pipelines)
+        return wnn_fail_memory(error);
+    for (size_t i = 0; i < tests; i++)
+        list_pipeline(executable, vulkan->tests[i]);
+    for (const struct step *step = executable->program.first; step; step = step->next)
+        list_pipeline(executable, step->pipeline);
+    for (size_t i = 0; i < executable->pipeline_count; i++)
+        executable->pipelines[i]->taken = false;
+    return wnn_pipelines_compile(&vulkan->pipelines, vulkan->tests, tests, true, error);
+}
+
+static bool code(const void *pointer, size_t number, struct stored_code *code)
+{
+    const struct executable *executable = pointer;
+    if (number >= executable->pipeline_count)
+        return false;
+    const struct pipeline *pipeline = executable->pipelines[number];
+    *code = (struct stored_code){.data = pipeline->entry.memory, .bytes = pipeline->entry.bytes};
+    memcpy(code->key, pipeline->key.bytes, sizeof code->key);
+    return true;
+}
+
 static void free_executable(struct vulkan *vulkan, struct executable *executable)
 {
     wnn_executable_free(&vulkan->gpu, executable);
@@ -380,9 +449,10 @@ static bool make_executable(struct vulkan *vulkan, struct plan *plan, void **res
     executable->plan = plan;
     wnn_arena_init(&executable->records, vulkan->allocator);
     wnn_program_init(&executable->program, &vulkan->gpu, &vulkan->pipelines);
+    executable->program.kept = plan->savable;
     bool done = wnn_executable_begin(&vulkan->gpu, executable, error) &&
                 make_constants(vulkan, executable, error) && lower_nodes(vulkan, executable, error) &&
-                wnn_program_finish(&executable->program, error) &&
+                wnn_program_finish(&executable->program, error) && keep_code(vulkan, executable, error) &&
                 wnn_executable_end(&vulkan->gpu, executable, error);
     if (done)
         *result = executable;
@@ -420,7 +490,9 @@ static bool lower(void *state, struct plan *plan, void **executable, struct erro
     if (!enter(vulkan, error))
         return false;
     vulkan->pipelines.interrupt = plan->interrupt;
+    offer_code(vulkan, &plan->graph);
     bool done = make_executable(vulkan, plan, executable, error);
+    offer_code(vulkan, NULL);
     wnn_shared_purge(&vulkan->constants);
     vulkan->pipelines.interrupt = NULL;
     return leave(vulkan, done);
@@ -533,6 +605,15 @@ static bool run_single(struct vulkan *vulkan, const struct gpu_operator *row, st
     return true;
 }
 
+// One more than there is room for is compiled again each time.
+static void note_test(struct vulkan *vulkan, struct pipeline *pipeline)
+{
+    if (!pipeline || vulkan->test_count == MAX_TESTS)
+        return;
+    wnn_pipelines_ref(&vulkan->pipelines, pipeline);
+    vulkan->tests[vulkan->test_count++] = pipeline;
+}
+
 static bool run_operator(struct vulkan *vulkan, const struct gpu_operator *row, const struct node *node,
                          const void *const *in, void *const *out, struct error *error)
 {
@@ -543,6 +624,8 @@ static bool run_operator(struct vulkan *vulkan, const struct gpu_operator *row, 
     wnn_arena_init(&arena, vulkan->allocator);
     wnn_program_init(&single.program, &vulkan->gpu, &vulkan->pipelines);
     bool done = run_single(vulkan, row, &single, node, in, out, &arena, error);
+    for (const struct step *step = vulkan->testing ? single.program.first : NULL; step; step = step->next)
+        note_test(vulkan, step->pipeline);
     wnn_recording_free(&single.recording);
     wnn_program_free(&single.program);
     wnn_buffer_free(&vulkan->gpu, &single.buffer);
@@ -612,7 +695,7 @@ enum {
     TEST_COLUMNS = 18
 };
 
-static bool multiplies(struct vulkan *vulkan, WNNDataType type)
+static bool multiplies_right(struct vulkan *vulkan, WNNDataType type)
 {
     float a[TEST_ROWS * TEST_INNER], b[TEST_INNER * TEST_COLUMNS], out[TEST_ROWS * TEST_COLUMNS];
     uint16_t half_a[TEST_ROWS * TEST_INNER], half_b[TEST_INNER * TEST_COLUMNS],
@@ -654,14 +737,68 @@ static void test_matrices(struct vulkan *vulkan)
     struct capabilities *can = &vulkan->gpu.can;
     bool always = can->always_matrices;
     can->always_matrices = true;
+    vulkan->testing = true;
     can->half_matrices = vulkan->untested[0];
-    if (can->half_matrices.m > 0 && !multiplies(vulkan, WNNDataType_Float16))
+    if (can->half_matrices.m > 0 && !multiplies_right(vulkan, WNNDataType_Float16))
         can->half_matrices = (struct matrix_size){0};
     can->bfloat16_matrices = vulkan->untested[1];
-    if (can->bfloat16_matrices.m > 0 && !multiplies(vulkan, WNNDataType_Float32))
+    if (can->bfloat16_matrices.m > 0 && !multiplies_right(vulkan, WNNDataType_Float32))
         can->bfloat16_matrices = (struct matrix_size){0};
     can->always_matrices = always;
+    vulkan->testing = false;
     vulkan->untested[0] = vulkan->untested[1] = (struct matrix_size){0};
+}
+
+// Of numbers that a reader would make nothing of there is a digest. What is tested later is what is said of
+// the device here: a test comes out as it did before.
+static void describe(struct vulkan *vulkan)
+{
+    const struct gpu *gpu = &vulkan->gpu;
+    const struct capabilities *can = &gpu->can;
+    const uint64_t numbers[] = {can->storage_range,
+                                can->allocation,
+                                can->storage_alignment,
+                                can->groups[0],
+                                can->groups[1],
+                                can->groups[2],
+                                can->shared_bytes,
+                                can->invocations,
+                                can->shuffles,
+                                can->buffers,
+                                can->max_push_constants,
+                                can->unified,
+                                can->host_visible_vram,
+                                can->keeps_special,
+                                can->keeps_denormals,
+                                can->single_rounding_fma,
+                                can->halves,
+                                can->minimal,
+                                can->matrix_units,
+                                can->subgroup,
+                                can->always_matrices,
+                                can->matrix_tile,
+                                vulkan->flushes_denormals,
+                                sizeof(void *)};
+    const struct matrix_size units[] = {can->half_matrices, can->bfloat16_matrices, vulkan->untested[0],
+                                        vulkan->untested[1]};
+    struct text text = TEXT(vulkan->target);
+    struct sha256 hash;
+    unsigned char digest[WNN_SHA256_BYTES];
+    wnn_sha256_begin(&hash);
+    wnn_sha256_add(&hash, numbers, sizeof numbers);
+    wnn_sha256_add(&hash, units, sizeof units);
+    wnn_sha256_add(&hash, can->pipeline_cache, sizeof can->pipeline_cache);
+    wnn_sha256_end(&hash, digest);
+    wnn_text_add(&text, "%s (%04x:%04x), driver %s (%08x), Vulkan %s, %s, limits ", can->name, can->vendor,
+                 can->device, gpu->info.driverVersionText, can->driver_version, gpu->info.apiVersionText,
+                 vulkan->pipelines.glsl->version);
+    for (unsigned i = 0; i < 8; i++)
+        wnn_text_add(&text, "%02x", digest[i]);
+}
+
+static void describe_target(void *state, struct text *text)
+{
+    wnn_text_add(text, "%s", ((const struct vulkan *)state)->target);
 }
 
 bool wnn_vulkan_create(const struct backend_options *options, const struct gpu_origin *origin, void **state,
@@ -683,6 +820,7 @@ bool wnn_vulkan_create(const struct backend_options *options, const struct gpu_o
             can->half_matrices = can->bfloat16_matrices = (struct matrix_size){0};
         }
         if (wnn_gate_register() || wnn_fail_memory(error)) {
+            describe(vulkan);
             *state = vulkan;
             return leave(vulkan, true);
         }
@@ -830,6 +968,9 @@ const struct backend wnn_backend_vulkan = {
     .flushes_denormals = flushes_denormals,
     .lower = lower,
     .release = release,
+    .describe_target = describe_target,
+    .arranges = true,
+    .code = code,
     .measure = measure,
     .execute = execute,
     .submit = submit,

@@ -3,7 +3,7 @@
 // Compiled graphs with mistakes: a random graph is built and saved, bytes say which words of the head are
 // changed and whether data are, the head is sealed so that it is believed, and the result is loaded. It is
 // refused with a reason, or it runs, and can be saved and loaded again, as the same bytes. What loading takes
-// is bounded by the limits.
+// is bounded by the limits. WNN_FUZZ_DEVICE=gpu: on a GPU.
 
 #include "conformance/compiled.h"
 #include "conformance/fuzz/edit.h"
@@ -30,8 +30,11 @@ static WNNContext create_context(void)
                                      .maxInputsAndOutputs = 200};
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
     WNNContext context = NULL;
+    const char *device = getenv("WNN_FUZZ_DEVICE");
     descriptor.limits = &limits;
     descriptor.threadCount = 1;
+    if (device && strcmp(device, "gpu") == 0)
+        descriptor.deviceType = WNNDeviceType_GPU;
     if (wnnCreateContext(&descriptor, &context) != WNNStatus_Success)
         abort();
     return context;

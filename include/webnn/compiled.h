@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Built graphs as bytes: what has been compiled once is loaded in milliseconds, in another process, by another program or
-// at the next start. The bytes hold the optimized graph and its weights in the form that kernels read. Who loads them lends
-// memory, of a mapped file for instance, in which the weights stay: nothing is copied, and processes that map one file
-// share its pages.
+// at the next start. The bytes hold the optimized graph, its weights in the form that kernels read, and what a GPU has
+// compiled. Who loads them lends memory, of a mapped file for instance, in which the weights of a CPU stay: nothing is
+// copied, and processes that map one file share its pages. A GPU gets a copy.
 //
 // Nothing in the bytes is trusted. The graph is checked as calls are, kernels are chosen and memory is planned anew, and
-// weights are numbers: whatever a stranger writes there, the result is an error or a graph that computes something else. A
-// host that does not want that either can authenticate the bytes before they are read.
+// weights are numbers: whatever a stranger writes there, the result is an error or a graph that computes something else.
+// Code for a GPU is not looked at, but compiled again, or taken from the cache of the context (WNNCache). A host that knows
+// who wrote the bytes authenticates them before they are read: then code is run as it is, and nothing is compiled.
 //
-// Only the same library, built of the same sources, for the same backend and instruction sets loads them; another one says
-// what differs (NotSupportedError), and the host builds the graph anew. The same graph and target give the same bytes.
-// Backends that can do it: the CPU.
+// Only the same library, built of the same sources, for the same backend and target loads them: the instruction sets of a
+// CPU, or a GPU with its driver and its limits. Another one says what differs (NotSupportedError), and the host builds the
+// graph anew. The same graph and target give the same bytes, on a GPU as far as its driver compiles the same to the same.
+// Backends that can do it: the CPU, and Vulkan.
 //
-// The format, version 1
+// The format, version 3
 //
 // Numbers are little-endian: u8, u16, u32, u64, and f64 of IEEE 754. Bytes that are said to be zero are refused if they are
 // not. A list of n items is u32 n and the items. Besides,
@@ -27,7 +29,7 @@
 // A compiled graph is a head and data, and ends there:
 //
 //   byte  0   8 bytes  57 4E 4E 42 55 49 4C 54, "WNNBUILT"
-//         8   u32      version, 2
+//         8   u32      version, 3
 //        12   u32      1: the graph is of a context with strictNumerics; 0: without
 //        16   u64      bytes in all
 //        24   u64      bytes of the head, a multiple of 64
@@ -42,12 +44,15 @@
 //             u32      number of constants
 //             u32      number of nodes
 //             u32      number of outputs
+//             u32      number of pieces of code
 //             u32      number of blobs
 //             of each blob     u64 bytes
 //             of each input    type; text name
-//             of each constant type; blob, of as many bytes; none, if only kernels that have packed it need it
+//             of each constant type; u32 1: its bytes lie in an order of the backend's, 0: as the type says; blob, of as
+//                              many bytes; none, if only kernels that have packed it need it
 //             nodes, in an order in which they can be computed
 //             of each output   text name; operand
+//             of each piece of code   32 bytes, its key; blob: as WNNCache has them
 //             zeros up to a multiple of 64
 //
 //   node        text name of the operator, also of those that only the compiler makes; text label; list of operand;
@@ -81,7 +86,7 @@ extern "C" {
 // ---------------------------------------------------------------------------------------------------------------
 
 // Chained to WNNBuildCallbackInfo: the graph can be saved. It may hold more memory for that: constants that a kernel has
-// packed in a way that only it can read, as XNNPACK does.
+// packed in a way that only it can read, as XNNPACK does, or that are on a GPU, and what that has compiled.
 typedef struct WNNSavable {
     WNNChainedStruct chain; // sType: WNNSType_Savable
 } WNNSavable;
@@ -109,15 +114,17 @@ WNN_EXPORT WNNStatus wnnGraphSaveSync(WNNGraph graph, const WNNSaveGraphDescript
 // Loading
 // ---------------------------------------------------------------------------------------------------------------
 
-// Says whether the bytes may be read at all; what is not Success is the result of loading them. Runs on a thread of the
-// context, before anything of them is believed.
+// Says whether the bytes may be read at all; what is not Success is the result of loading them. Success vouches for all of
+// them: wnnGraphSave wrote them, which a signature says, or that nobody else can write where they are kept; code in them is
+// run on the GPU. Runs on a thread of the context, before anything of them is believed.
 typedef WNNStatus (*WNNAuthenticateCallback)(const void *data, size_t byteLength, void *userdata1, void *userdata2);
 
 typedef struct WNNLoadGraphDescriptor {
     const WNNChainedStruct *nextInChain;
     // At a multiple of 64, as mapped files are. They are lent: they must not change until bytes.release is called, once,
     // from any thread, when the graph needs them no more (inside of the call if it fails). Who cannot be sure of that, since
-    // a stranger can write to the file, copies it; changes are never worse than other numbers, though.
+    // a stranger can write to the file, copies it; changes are never worse than other numbers, though, as long as
+    // nothing is authenticated.
     WNNExternalBytes bytes;
     WNNAuthenticateCallback authenticate; // NULL: nobody is asked
     void *userdata1, *userdata2;          // of that

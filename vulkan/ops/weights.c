@@ -183,13 +183,13 @@ static bool replace(struct graph *graph, struct operand **in, const struct descr
     return true;
 }
 
-// A transpose in memory, of which the shape says nothing.
+// A transpose in memory, of which the shape says nothing. One that was loaded may lie so already.
 static bool turn(struct graph *graph, struct operand **in, struct allocator *allocator,
                  struct shared_constants *shared)
 {
     const struct descriptor type = (*in)->type;
     struct constant *source = (*in)->constant, *made;
-    if (wnn_shape_elements(&type.shape) == 1)
+    if ((*in)->arranged || wnn_shape_elements(&type.shape) == 1)
         return true;
     made = graph->recorded ? wnn_shared_find(shared, source, SHARED_TRANSPOSED) : NULL;
     if (!made) {
@@ -197,7 +197,10 @@ static bool turn(struct graph *graph, struct operand **in, struct allocator *all
         if (made)
             wnn_shared_note(shared, graph, source, SHARED_TRANSPOSED, made);
     }
-    return replace(graph, in, &type, made);
+    if (!replace(graph, in, &type, made))
+        return false;
+    (*in)->arranged = true;
+    return true;
 }
 
 // Zero points are often all the same, and then not worth reading.
@@ -258,6 +261,7 @@ static bool turn_all(struct graph *graph, struct node *node, const struct expres
     }
     for (unsigned i = 0; i <= done && i < count; i++) {
         if (done < count && before[i]->constant != old[i]) {
+            before[i]->arranged = false;
             wnn_constant_unref(before[i]->constant);
             before[i]->constant = wnn_constant_ref(old[i]);
         }
@@ -284,7 +288,8 @@ static bool has_few_rows(const struct gpu *gpu, const struct node *node, const s
            !(half && !wnn_fused(node, 0) && wnn_is_for_units(&gpu->can, p, quantized(node) != NULL));
 }
 
-static void arrange(const struct gpu *gpu, struct graph *graph, struct node *node,
+// False: no memory for the choice.
+static bool arrange(const struct gpu *gpu, struct graph *graph, struct node *node,
                     struct allocator *allocator, struct shared_constants *shared)
 {
     const struct expression *fused = quantized(node);
@@ -294,13 +299,13 @@ static void arrange(const struct gpu *gpu, struct graph *graph, struct node *nod
               : wnn_fused(node, 1) || !has_few_rows(gpu, node, &p) ||
                     node->in[0]->type.type != node->in[1]->type.type ||
                     !suits(gpu, node, &p, wnn_dtype_bits(node->in[1]->type.type)))
-        return;
+        return true;
     // Transposing floats that others use too would take much memory; integers are small.
     if (!node->in[1]->constant->data || (!fused && !transposed && node->in[1]->uses != 1))
-        return;
+        return true;
     struct weights *choice = wnn_arena_allocate(&graph->arena, sizeof *choice);
     if (!choice)
-        return;
+        return false;
     *choice = (struct weights){.few_rows = has_few_rows(gpu, node, &p), .turned = !transposed};
     if (fused) {
         unite(graph, parameter(node, fused, 2), allocator);
@@ -310,17 +315,40 @@ static void arrange(const struct gpu *gpu, struct graph *graph, struct node *nod
     }
     if (transposed || turn_all(graph, node, fused, allocator, shared))
         node->choice = choice;
+    return true;
 }
 
-void wnn_arrange_weights(const struct gpu *gpu, struct graph *graph, struct allocator *allocator,
-                         struct shared_constants *shared)
+// Whether the node reads all of its constants as they lie.
+static bool reads_arranged(const struct node *node)
+{
+    const struct weights *choice = node->choice;
+    const struct expression *fused = choice && choice->turned ? quantized(node) : NULL;
+    for (unsigned i = 0; i < wnn_operand_count(node); i++) {
+        if (!node->in[i] || !node->in[i]->arranged)
+            continue;
+        bool turned = choice && choice->turned &&
+                      (i == 1 || (fused && (&node->in[i] == parameter(node, fused, 1) ||
+                                            &node->in[i] == parameter(node, fused, 2))));
+        if (!turned)
+            return false;
+    }
+    return true;
+}
+
+bool wnn_arrange_weights(const struct gpu *gpu, struct graph *graph, struct allocator *allocator,
+                         struct shared_constants *shared, struct error *error)
 {
     for (size_t i = 0; i < graph->node_count; i++) {
         struct node *node = graph->nodes[i];
         node->choice = NULL;
-        if (node->op == WNN_OP_matmul || node->op == WNN_OP_gemm)
-            arrange(gpu, graph, node, allocator, shared);
+        if ((node->op == WNN_OP_matmul || node->op == WNN_OP_gemm) &&
+            !arrange(gpu, graph, node, allocator, shared))
+            return wnn_fail_memory(error);
+        if (!reads_arranged(node))
+            return wnn_fail(error, WNNStatus_TypeError,
+                            "Vulkan: %s reads a constant that lies in another order", wnn_ops[node->op].name);
     }
+    return true;
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -31,9 +31,10 @@ bool wnn_is_for_units(const struct capabilities *can, const struct product *prod
 bool wnn_takes_quantized(const struct gpu *gpu, const struct node *node);
 
 // Decides for the nodes of a graph, and lets constants lie as is best; uses are counted. What specializations
-// share is found and noted in `shared`.
-void wnn_arrange_weights(const struct gpu *gpu, struct graph *graph, struct allocator *allocator,
-                         struct shared_constants *shared);
+// share is found and noted in `shared`. False: no memory, or a node reads a constant as its type says that
+// lies otherwise, which only graphs can have that were loaded.
+bool wnn_arrange_weights(const struct gpu *gpu, struct graph *graph, struct allocator *allocator,
+                         struct shared_constants *shared, struct error *error);
 
 // Weights of so many bits that are loaded together: each column has whole units.
 uint32_t wnn_weight_unit(unsigned bits);

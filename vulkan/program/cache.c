@@ -20,6 +20,8 @@ enum {
     SPIRV_HEAD = 5 // words
 };
 
+_Static_assert(sizeof(struct cache_key) == WNN_CODE_KEY, "keys of compiled graphs are those of the cache");
+
 struct cache_key wnn_cache_key(const struct cache *cache, const char *text, size_t length)
 {
     const struct cache_identity *identity = &cache->identity;
@@ -53,10 +55,28 @@ static void digest_of(const struct cache_key *key, const struct head *head, cons
     wnn_sha256_end(&hash, digest);
 }
 
+// A copy of the one that the graph has, which nobody else can change.
+static bool take_code(const struct cache *cache, const struct cache_key *key, struct cache_entry *entry)
+{
+    const struct stored_code *code = cache->code, *end = code ? code + cache->code_count : NULL;
+    while (code < end && memcmp(code->key, key->bytes, sizeof key->bytes) != 0)
+        code++;
+    if (code == end || code->bytes < sizeof(struct head) || code->bytes > GPU_CACHE_ENTRY)
+        return false;
+    entry->memory = wnn_allocate(cache->allocator, (size_t)code->bytes);
+    if (!entry->memory)
+        return false;
+    entry->bytes = (size_t)code->bytes;
+    memcpy(entry->memory, code->data, entry->bytes);
+    return true;
+}
+
 bool wnn_cache_load(const struct cache *cache, const struct cache_key *key, struct cache_entry *entry)
 {
     const WNNCache *host = cache->host;
     *entry = (struct cache_entry){0};
+    if (take_code(cache, key, entry))
+        return true;
     if (!host)
         return false;
     size_t bytes = host->load(key->bytes, sizeof key->bytes, NULL, 0, host->userdata);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What pipelines are made of, kept by the host (WNNCache) beyond the life of a context. An entry is the
-// SPIR-V of one shader and the driver's data of its pipeline. It is found by a digest of the shader's text,
-// the compiler's version and the driver; it is checked as if a stranger had written it, so that one that is
-// lost, cut off or damaged costs time and nothing else.
+// What pipelines are made of, kept beyond the life of a context: by the host (WNNCache), and in compiled
+// graphs. An entry is the SPIR-V of one shader and the driver's data of its pipeline. It is found by a digest
+// of the shader's text, the compiler's version and the driver; it is checked as if a stranger had written it,
+// so that one that is lost, cut off or damaged costs time and nothing else.
 
 #ifndef VULKAN_CACHE_H_
 #define VULKAN_CACHE_H_
 
-#include "lib/allocator.h"
+#include "lib/graph.h"
 #include "lib/sha256.h"
 #include "vulkan/device/functions.h"
 
@@ -28,6 +28,8 @@ struct cache {
     const WNNCache *host; // NULL: nothing is kept
     const WNNLog *log;
     struct cache_identity identity;
+    const struct stored_code *code; // entries of the graph that is built now, which are looked at first
+    size_t code_count;
 };
 
 struct cache_key {
@@ -46,7 +48,8 @@ struct cache_entry {
 
 struct cache_key wnn_cache_key(const struct cache *cache, const char *text, size_t length);
 
-// Asks the host for an entry, which is not checked yet. False: it has none that could be one.
+// Takes an entry of the graph's, or asks the host for one, which is not checked yet. False: they have none
+// that could be one.
 bool wnn_cache_load(const struct cache *cache, const struct cache_key *key, struct cache_entry *entry);
 
 // Whether it is what has been stored under the key; fills in the rest of the entry. Any thread.

@@ -63,6 +63,9 @@ struct executable {
     struct shared_piece **shared_pieces; // instead, of a specialization
     size_t shared_count;
     struct region *regions; // by operand
+    // Of a savable plan: what it was made with, each once.
+    struct pipeline **pipelines;
+    size_t pipeline_count;
 };
 
 // Gives all operands but constants their regions; with what follows only sizes change.

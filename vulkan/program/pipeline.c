@@ -39,7 +39,9 @@ bool wnn_pipelines_open(struct pipelines *pipelines, struct gpu *gpu, const stru
                                            .device = can->device,
                                            .driver_version = can->driver_version,
                                            .api_version = can->api_version,
-                                           .compiler = pipelines->glsl->version}};
+                                           .compiler = pipelines->glsl->version},
+                                          NULL,
+                                          0};
         memcpy(pipelines->cache.identity.uuid, can->pipeline_cache, VK_UUID_SIZE);
     }
     if (!opened)
@@ -53,6 +55,7 @@ static void destroy_list(struct gpu *gpu, struct pipeline *pipeline)
         next = pipeline->next;
         gpu->vk.DestroyPipeline(gpu->device, pipeline->handle, NULL);
         wnn_release(gpu->allocator, pipeline->text);
+        wnn_release(gpu->allocator, pipeline->entry.memory);
         wnn_release(gpu->allocator, pipeline);
     }
 }
@@ -159,21 +162,23 @@ void wnn_pipelines_unref(struct pipelines *pipelines, struct pipeline *pipeline)
 struct task {
     struct pipeline *pipeline;
     struct cache_key key;
-    struct cache_entry entry; // the host's, or what it is to be offered
-    bool made;                // the entry is new
+    struct cache_entry entry; // that there was, or a new one
+    bool made;                // it is new
     struct error error;
 };
 
 struct job {
     struct pipelines *pipelines;
     struct task *tasks;
+    bool keep; // entries are wanted
 };
 
-// `cache` may be VK_NULL_HANDLE.
+// `cache` may be VK_NULL_HANDLE. Of a pipeline that there is already nothing is left but what the cache gets.
 static bool create_pipeline(struct gpu *gpu, struct pipeline *pipeline, const uint32_t *words, size_t count,
                             VkPipelineCache cache, struct error *error)
 {
     VkShaderModule module;
+    VkPipeline handle;
     const VkShaderModuleCreateInfo module_info = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
                                                   .codeSize = count * sizeof words[0],
                                                   .pCode = words};
@@ -188,12 +193,15 @@ static bool create_pipeline(struct gpu *gpu, struct pipeline *pipeline, const ui
                   .module = module,
                   .pName = "main"},
         .layout = gpu->layouts[pipeline->buffers]};
-    result = gpu->vk.CreateComputePipelines(gpu->device, cache, 1, &info, NULL, &pipeline->handle);
+    result = gpu->vk.CreateComputePipelines(gpu->device, cache, 1, &info, NULL, &handle);
     gpu->vk.DestroyShaderModule(gpu->device, module, NULL);
-    if (result == VK_SUCCESS)
-        return true;
-    pipeline->handle = VK_NULL_HANDLE;
-    return wnn_gpu_fail(gpu, result, "vkCreateComputePipelines", error);
+    if (result != VK_SUCCESS)
+        return wnn_gpu_fail(gpu, result, "vkCreateComputePipelines", error);
+    if (pipeline->handle)
+        gpu->vk.DestroyPipeline(gpu->device, handle, NULL);
+    else
+        pipeline->handle = handle;
+    return true;
 }
 
 // One of the driver's caches, for one pipeline, so that threads have nothing to share; VK_NULL_HANDLE: it is
@@ -216,16 +224,22 @@ static void make_entry(const struct pipelines *pipelines, struct task *task, con
     size_t bytes = 0;
     void *data = NULL;
     if (cache && gpu->vk.GetPipelineCacheData(gpu->device, cache, &bytes, NULL) == VK_SUCCESS && bytes > 0 &&
-        bytes <= GPU_CACHE_ENTRY && (data = wnn_allocate(gpu->allocator, bytes)) &&
-        gpu->vk.GetPipelineCacheData(gpu->device, cache, &bytes, data) != VK_SUCCESS)
-        bytes = 0;
+        bytes <= GPU_CACHE_ENTRY) {
+        data = wnn_allocate(gpu->allocator, bytes);
+        if (!data)
+            return;
+        if (gpu->vk.GetPipelineCacheData(gpu->device, cache, &bytes, data) != VK_SUCCESS)
+            bytes = 0;
+    }
     task->made = wnn_cache_make(&pipelines->cache, &task->key, spirv->words, spirv->count, data,
                                 data ? bytes : 0, &task->entry);
     wnn_release(gpu->allocator, data);
 }
 
-static void compile_text(const struct pipelines *pipelines, struct task *task)
+static void compile_text(const struct job *job, struct task *task)
 {
+    const struct pipelines *pipelines = job->pipelines;
+    bool wanted = job->keep || pipelines->cache.host;
     struct gpu *gpu = pipelines->gpu;
     struct pipeline *pipeline = task->pipeline;
     struct glsl_result spirv = {.words = pipeline->words, .count = pipeline->word_count};
@@ -234,10 +248,11 @@ static void compile_text(const struct pipelines *pipelines, struct task *task)
     if (!spirv.words) {
         wnn_fail(&task->error, WNNStatus_OperationError, "a shader does not compile: %s", spirv.message);
     } else {
-        VkPipelineCache cache = pipelines->cache.host ? create_cache(gpu, NULL, 0) : VK_NULL_HANDLE;
-        if (create_pipeline(gpu, pipeline, spirv.words, spirv.count, cache, &task->error) &&
-            pipelines->cache.host)
+        VkPipelineCache cache = wanted ? create_cache(gpu, NULL, 0) : VK_NULL_HANDLE;
+        if (create_pipeline(gpu, pipeline, spirv.words, spirv.count, cache, &task->error) && wanted)
             make_entry(pipelines, task, &spirv, cache);
+        if (job->keep && !task->made)
+            wnn_fail_memory(&task->error);
         gpu->vk.DestroyPipelineCache(gpu->device, cache, NULL);
     }
     pipelines->glsl->release(&spirv);
@@ -256,8 +271,8 @@ static bool compile_entry(const struct pipelines *pipelines, struct task *task)
 {
     struct gpu *gpu = pipelines->gpu;
     struct cache_entry *entry = &task->entry;
-    bool done = false;
-    if (wnn_cache_check(&pipelines->cache, &task->key, entry)) {
+    bool done = wnn_cache_check(&pipelines->cache, &task->key, entry);
+    if (done && !task->pipeline->handle) {
         VkPipelineCache cache =
             entry->data ? create_cache(gpu, entry->data, entry->data_bytes) : VK_NULL_HANDLE;
         struct error error = {0};
@@ -268,7 +283,8 @@ static bool compile_entry(const struct pipelines *pipelines, struct task *task)
             done = true;
         }
     }
-    wnn_cache_drop(&pipelines->cache, entry);
+    if (!done)
+        wnn_cache_drop(&pipelines->cache, entry);
     return done;
 }
 
@@ -277,11 +293,11 @@ static void compile(void *argument, size_t index)
     const struct job *job = argument;
     struct task *task = &job->tasks[index];
     if (may_compile(job->pipelines, &task->error))
-        compile_text(job->pipelines, task);
+        compile_text(job, task);
 }
 
-// Makes what the host has; what is left comes first in the list, and is counted. One behind the other: a
-// driver that has its data is quicker than threads are, which would wait for one another in it.
+// Makes what there are entries for; what is left comes first in the list, and is counted. One behind the
+// other: a driver that has its data is quicker than threads are, which would wait for one another in it.
 static size_t compile_entries(const struct job *job, size_t count)
 {
     const struct cache *cache = &job->pipelines->cache;
@@ -289,8 +305,9 @@ static size_t compile_entries(const struct job *job, size_t count)
     for (size_t i = 0; i < count; i++) {
         struct task *task = &job->tasks[i];
         bool done = false;
-        if (cache->host && may_compile(job->pipelines, &task->error)) {
+        if (cache->host || cache->code_count || job->keep)
             task->key = wnn_cache_key(cache, task->pipeline->text, task->pipeline->length);
+        if ((cache->host || cache->code_count) && may_compile(job->pipelines, &task->error)) {
             done = wnn_cache_load(cache, &task->key, &task->entry) && compile_entry(job->pipelines, task);
         }
         if (!done) {
@@ -302,32 +319,42 @@ static size_t compile_entries(const struct job *job, size_t count)
     return left;
 }
 
-static void store_entries(const struct job *job, size_t count)
+static void hand_out_entries(const struct job *job, size_t count)
 {
     const struct cache *cache = &job->pipelines->cache;
     for (size_t i = 0; i < count; i++) {
         struct task *task = &job->tasks[i];
         if (task->made)
             wnn_cache_store(cache, &task->key, &task->entry);
-        wnn_cache_drop(cache, &task->entry);
+        if (job->keep && task->entry.memory) {
+            task->pipeline->key = task->key;
+            task->pipeline->entry = task->entry;
+        } else {
+            wnn_cache_drop(cache, &task->entry);
+        }
     }
 }
 
-bool wnn_pipelines_compile(struct pipelines *pipelines, struct pipeline *const *list, size_t count,
+static bool is_done(const struct pipeline *pipeline, bool keep)
+{
+    return pipeline->handle && (!keep || pipeline->entry.memory);
+}
+
+bool wnn_pipelines_compile(struct pipelines *pipelines, struct pipeline *const *list, size_t count, bool keep,
                            struct error *error)
 {
     struct allocator *allocator = pipelines->gpu->allocator;
     size_t missing = 0;
     for (size_t i = 0; i < count; i++)
-        missing += !list[i]->handle;
+        missing += !is_done(list[i], keep);
     if (missing == 0)
         return true;
-    struct job job = {pipelines, wnn_allocate_zero(allocator, missing * sizeof job.tasks[0])};
+    struct job job = {pipelines, wnn_allocate_zero(allocator, missing * sizeof job.tasks[0]), keep};
     if (!job.tasks)
         return wnn_fail_memory(error);
     missing = 0;
     for (size_t i = 0; i < count; i++) {
-        if (list[i]->handle || list[i]->taken)
+        if (is_done(list[i], keep) || list[i]->taken)
             continue;
         list[i]->taken = true;
         job.tasks[missing++].pipeline = list[i];
@@ -336,7 +363,7 @@ bool wnn_pipelines_compile(struct pipelines *pipelines, struct pipeline *const *
     if (left > 0)
         pipelines->parallel->run(pipelines->parallel, left, compile, &job);
     wnn_gate_pass(&pipelines->gpu->gate);
-    store_entries(&job, missing);
+    hand_out_entries(&job, missing);
     bool done = true;
     for (size_t i = 0; i < missing; i++) {
         job.tasks[i].pipeline->taken = false;

@@ -20,7 +20,9 @@ struct pipeline {
     unsigned buffers;  // of its layout
     unsigned users;    // executables; under the lock
     VkPipeline handle; // VK_NULL_HANDLE until it is compiled
-    bool taken;        // while it is compiled
+    struct cache_key key;
+    struct cache_entry entry; // what it was made of, for compiled graphs, once a build has kept that
+    bool taken;               // while it is compiled
 };
 
 struct pipelines {
@@ -47,8 +49,8 @@ struct pipeline *wnn_pipelines_find(struct pipelines *pipelines, const char *tex
 void wnn_pipelines_ref(struct pipelines *pipelines, struct pipeline *pipeline);   // one more
 void wnn_pipelines_unref(struct pipelines *pipelines, struct pipeline *pipeline); // one less
 
-// Compiles those of the list that are not yet; on all threads.
-bool wnn_pipelines_compile(struct pipelines *pipelines, struct pipeline *const *list, size_t count,
+// Compiles those of the list that are not yet, or whose entry is to be kept and is not yet; on all threads.
+bool wnn_pipelines_compile(struct pipelines *pipelines, struct pipeline *const *list, size_t count, bool keep,
                            struct error *error);
 
 #endif

@@ -80,7 +80,7 @@ static bool compile(struct program *program, struct error *error)
     for (const struct step *step = program->first; step; step = step->next)
         if (step->pipeline)
             list[count++] = step->pipeline;
-    return wnn_pipelines_compile(program->pipelines, list, count, error);
+    return wnn_pipelines_compile(program->pipelines, list, count, program->kept, error);
 }
 
 static bool upload_parameters(struct program *program, struct error *error)

@@ -63,6 +63,7 @@ struct program {
     struct command_pool command_pool; // of its recordings, and of uploads while it is made
     size_t submissions;
     unsigned version; // recordings of another are out of date
+    bool kept;        // entries of its pipelines are (pipeline.entry)
     bool measured;    // it is so long that its recordings measure their submissions
     bool settled;     // and that has shown that they are as they should be
 };
