@@ -814,11 +814,9 @@ bool wnn_vulkan_create(const struct backend_options *options, const struct gpu_o
     if (opened && wnn_pipelines_open(&vulkan->pipelines, &vulkan->gpu, options, error) &&
         wnn_transfers_open(&vulkan->gpu, &vulkan->transfers, error) && test_device(vulkan, error)) {
         struct capabilities *can = &vulkan->gpu.can;
-        if (can->matrix_units != MATRIX_UNITS_EMULATED) {
-            vulkan->untested[0] = can->half_matrices;
-            vulkan->untested[1] = can->bfloat16_matrices;
-            can->half_matrices = can->bfloat16_matrices = (struct matrix_size){0};
-        }
+        vulkan->untested[0] = can->half_matrices;
+        vulkan->untested[1] = can->bfloat16_matrices;
+        can->half_matrices = can->bfloat16_matrices = (struct matrix_size){0};
         if (wnn_gate_register() || wnn_fail_memory(error)) {
             describe(vulkan);
             *state = vulkan;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What making the pipelines of a GPU takes: creating a context and building a network cold, again in a second
-// context with the cache that the first one filled, and in a third one whose driver gets nothing of it. Of
+// context with the cache that the first one filled, and in a third one whose driver gets nothing of it; then
+// loading it compiled, as bytes that the host vouches for or not. A program that starts with such bytes needs
+// the context, of which the instance is a part, and the build. Of
 // the build it shows what the driver compiles (summed over threads), what waiting for uploads takes, and with
 // one thread the rest is mostly the compiler of GLSL. Drivers' own caches in files are switched off. Every
 // network is a process of its own.
 
 #include "conformance/bench/subject.h"
+#include "conformance/compiled.h"
 #include "tools/bench_models.h"
 #include "tools/load.h"
 #include "tools/memory.h"
@@ -65,19 +68,30 @@ static void store(const void *key, size_t length, const void *data, size_t bytes
 
 static PFN_vkGetInstanceProcAddr real_get;
 static PFN_vkGetDeviceProcAddr real_get_device;
+static PFN_vkCreateInstance real_create_instance;
 static PFN_vkCreateComputePipelines real_create;
 static PFN_vkWaitForFences real_wait;
 static PFN_vkWaitSemaphores real_wait_semaphores;
 static PFN_vkAllocateMemory real_allocate;
 static PFN_vkFreeMemory real_free;
 static atomic_ullong memory_time;
-static atomic_ullong driver_time, wait_time; // nanoseconds
+static atomic_ullong driver_time, wait_time, instance_time; // nanoseconds
 static atomic_uint pipeline_count;
 static bool no_data; // drivers get pipeline caches without data
 
 static void add_time(atomic_ullong *sum, double begin)
 {
     atomic_fetch_add(sum, (unsigned long long)((now_seconds() - begin) * 1e9));
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo *info,
+                                                      const VkAllocationCallbacks *callbacks,
+                                                      VkInstance *instance)
+{
+    double begin = now_seconds();
+    VkResult result = real_create_instance(info, callbacks, instance);
+    add_time(&instance_time, begin);
+    return result;
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL create_pipelines(VkDevice device, VkPipelineCache cache, uint32_t count,
@@ -158,6 +172,10 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_device(VkDevice device, cons
 static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get(VkInstance instance, const char *name)
 {
     PFN_vkVoidFunction function = real_get(instance, name);
+    if (function && strcmp(name, "vkCreateInstance") == 0) {
+        real_create_instance = (PFN_vkCreateInstance)function;
+        return (PFN_vkVoidFunction)create_instance;
+    }
     if (!function || strcmp(name, "vkGetDeviceProcAddr") != 0)
         return function;
     real_get_device = (PFN_vkGetDeviceProcAddr)function;
@@ -187,11 +205,53 @@ static void note_pass(void *argument, const char *pass, const struct graph *grap
 }
 
 struct figures {
-    double create, build, passes, driver, memory, wait, first, later; // seconds
+    double instance, create, build, passes, driver, memory, wait, first, later; // seconds
     unsigned pipelines;
 };
 
-static bool measure(const char *what, const WNNCache *cache, struct figures *figures, struct error *error)
+enum way {
+    BUILT,
+    SAVED, // built, so that it can be saved, and saved
+    LOADED,
+    VOUCHED // loaded, and what it has compiled is believed
+};
+static struct serialized compiled;
+
+static WNNStatus vouch(const void *data, size_t size, void *userdata1, void *userdata2)
+{
+    (void)data;
+    (void)size;
+    (void)userdata1;
+    (void)userdata2;
+    return WNNStatus_Success;
+}
+
+static bool keep(WNNGraph graph, struct error *error)
+{
+    char message[WNN_MESSAGE_SIZE] = "";
+    struct serialized saved = {0};
+    WNNStatus status = wnn_save_graph(graph, &saved, sizeof message, message);
+    compiled = saved;
+    if (status == WNNStatus_Success && posix_memalign((void **)&compiled.data, 64, saved.size) == 0)
+        memcpy(compiled.data, saved.data, saved.size);
+    free(saved.data);
+    return status == WNNStatus_Success || wnn_fail(error, status, "%s", message);
+}
+
+static bool load_compiled(WNNContext context, bool vouched, WNNGraph *graph, struct error *error)
+{
+    char message[WNN_MESSAGE_SIZE] = "";
+    WNNLoadGraphDescriptor descriptor = WNN_LOAD_GRAPH_DESCRIPTOR_INIT;
+    descriptor.bytes.data = compiled.data;
+    descriptor.bytes.byteLength = compiled.size;
+    descriptor.authenticate = vouched ? vouch : NULL;
+    descriptor.skipDataCheck = vouched;
+    WNNStatus status = wnnContextLoadGraphSync(context, &descriptor, graph, sizeof message, message);
+    return status == WNNStatus_Success || wnn_fail(error, status, "%s", message);
+}
+
+static bool measure(const char *what, enum way way, const WNNCache *cache, struct figures *figures,
+                    struct error *error)
 {
     struct backend timed = wnn_backend_vulkan;
     timed.create = create_state;
@@ -200,12 +260,15 @@ static bool measure(const char *what, const WNNCache *cache, struct figures *fig
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
     descriptor.threadCount = threads;
     descriptor.cache = cache;
+    atomic_store(&instance_time, 0);
     double begin = now_seconds();
     WNNStatus status = wnn_create_context_on(&timed, &descriptor, &session.context);
     figures->create = now_seconds() - begin;
+    figures->instance = (double)atomic_load(&instance_time) * 1e-9;
     if (status != WNNStatus_Success)
         return wnn_fail(error, status, "no context");
-    bool good = model_begin(&model, session.context, error) && model_load(&model, what, NULL, error);
+    bool good = way >= LOADED ||
+                (model_begin(&model, session.context, error) && model_load(&model, what, NULL, error));
     atomic_store(&driver_time, 0);
     atomic_store(&wait_time, 0);
     atomic_store(&memory_time, 0);
@@ -213,7 +276,9 @@ static bool measure(const char *what, const WNNCache *cache, struct figures *fig
     WNNGraph graph = NULL;
     wnn_context_set_compile_options(session.context, 0, false, note_pass, NULL);
     begin = last_pass = now_seconds();
-    good = good && session_build(&session, &model, &graph, error);
+    good = good && (way == BUILT   ? session_build(&session, &model, &graph, error)
+                    : way == SAVED ? session_build_savable(&session, &model, &graph, error)
+                                   : load_compiled(session.context, way == VOUCHED, &graph, error));
     figures->build = now_seconds() - begin;
     figures->passes = last_pass - begin;
     figures->memory = (double)atomic_load(&memory_time) * 1e-9;
@@ -222,7 +287,8 @@ static bool measure(const char *what, const WNNCache *cache, struct figures *fig
     figures->pipelines = atomic_load(&pipeline_count);
     if (model.builder)
         model_end(&model);
-    if (good) {
+    good = good && (way != SAVED || keep(graph, error));
+    if (good && way != SAVED) {
         struct subject subject;
         subject_begin(&subject, &session, graph);
         begin = now_seconds();
@@ -239,32 +305,38 @@ static bool measure(const char *what, const WNNCache *cache, struct figures *fig
 
 static void print(const char *what, const char *how, const struct figures *f, double cold)
 {
-    printf("%-20s %-12s %9u %10.2f %10.2f %6.2f %10.2f %10.2f %10.2f %10.2f %10.2f %10.2f\n", what, how,
-           f->pipelines, f->create * 1e3, f->build * 1e3, f->build / cold, f->passes * 1e3, f->driver * 1e3,
-           f->memory * 1e3, f->wait * 1e3, f->first * 1e3, f->later * 1e3);
+    printf("%-20s %-12s %9u %10.2f %10.2f %10.2f %6.2f %10.2f %10.2f %10.2f %10.2f %10.2f %10.2f\n", what,
+           how, f->pipelines, f->instance * 1e3, f->create * 1e3, f->build * 1e3, f->build / cold,
+           f->passes * 1e3, f->driver * 1e3, f->memory * 1e3, f->wait * 1e3, f->first * 1e3, f->later * 1e3);
     fflush(stdout);
 }
 
 static int bench(const char *what)
 {
     const WNNCache cache = {NULL, load, store, NULL};
-    static const char *const names[] = {"no cache", "cold cache", "warm cache", "SPIR-V only"};
+    static const struct {
+        const char *name;
+        enum way way;
+        bool cached, no_data;
+    } rows[] = {{"no cache", BUILT, false, false},     {"cold cache", BUILT, true, false},
+                {"warm cache", BUILT, true, false},    {"SPIR-V only", BUILT, true, true},
+                {"saved", SAVED, false, false},        {"loaded", LOADED, false, false},
+                {"vouched for", VOUCHED, false, false}};
     struct error error = {WNNStatus_Success, ""};
-    struct figures cold = {0}, figures;
-    if (!measure(what, NULL, &cold, &error)) {
-        fprintf(stderr, "%s: %s\n", what, error.message);
-        return 1;
-    }
-    print(what, names[0], &cold, cold.build);
-    for (int i = 1; i < 4; i++) {
-        no_data = i == 3;
-        if (!measure(what, &cache, &figures, &error)) {
+    struct figures figures = {0};
+    double cold = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        no_data = rows[i].no_data;
+        if (!measure(what, rows[i].way, rows[i].cached ? &cache : NULL, &figures, &error)) {
             fprintf(stderr, "%s: %s\n", what, error.message);
             return 1;
         }
-        print(what, names[i], &figures, cold.build);
+        cold = i == 0 ? figures.build : cold;
+        print(what, rows[i].name, &figures, cold);
     }
-    printf("%-20s %zu entries, %.0f KiB\n", what, entry_count, (double)entry_bytes / 1024);
+    printf("%-20s %zu entries, %.0f KiB; compiled %.1f MB\n", what, entry_count, (double)entry_bytes / 1024,
+           (double)compiled.size * 1e-6);
+    free(compiled.data);
     fflush(stdout);
     return 0;
 }
@@ -305,8 +377,9 @@ int main(int argc, char **argv)
         return 1;
     }
     *(void **)&real_get = dlsym(library, "vkGetInstanceProcAddr");
-    printf("%-20s %-12s %9s %10s %10s %6s %10s %10s %10s %10s %10s %10s\n", "milliseconds", "", "pipelines",
-           "context", "build", "ratio", "passes", "driver", "memory", "waiting", "first run", "later run");
+    printf("%-20s %-12s %9s %10s %10s %10s %6s %10s %10s %10s %10s %10s %10s\n", "milliseconds", "",
+           "pipelines", "instance", "context", "build", "ratio", "passes", "driver", "memory", "waiting",
+           "first run", "later run");
     if (argc > 1)
         for (int i = 1; i < argc; i++)
             failed |= bench_apart(argv[i]);

@@ -290,6 +290,34 @@ def test_compile(folder):
     bad(1, "its header says", "run", "--random", again)
 
 
+def test_compile_for_gpu(folder):
+    """The same of a GPU, whose code is run as it is only if one says so."""
+    path, again, built, loaded, trusted = map(folder, ("a.wnnc", "b.wnnc", "built.npy", "loaded.npy", "trusted.npy"))
+    result = run("compile", "--backend=gpu", DIGITS_GRAPH, path)
+    if result.returncode:
+        print("skipped: graphs compiled for a GPU:", result.stderr.strip())
+        return
+    good("compile", "--backend=gpu", DIGITS_GRAPH, again)
+    with open(path, "rb") as one, open(again, "rb") as other:
+        compiled = one.read()
+        check(compiled == other.read(), "the same graph gives the same bytes")
+    good("run", "--backend=gpu", "--random", "--output=" + built, DIGITS_GRAPH)
+    good("run", "--backend=gpu", "--random", "--output=" + loaded, path)
+    good("run", "--backend=gpu", "--trust", "--random", "--output=" + trusted, path)
+    with open(built, "rb") as one:
+        numbers = one.read()
+    for name in loaded, trusted:
+        with open(name, "rb") as one:
+            check(one.read() == numbers, "what was compiled gives the same numbers: " + name)
+    report = json.loads(good("info", "--json", "--backend=gpu", path))
+    check(report["loads"] and report["backend"] == "vulkan" and "driver" in report["target"], f"info --json: {report}")
+    bad(1, "compiled for the backend \"vulkan\"", "run", "--random", path)
+    for at, words in (200, "digest"), (len(compiled) - 100, "checksum"):
+        with open(again, "wb") as file:
+            file.write(compiled[:at] + bytes([compiled[at] ^ 1]) + compiled[at + 1:])
+        bad(1, "damaged", "run", "--backend=gpu", "--trust", "--random", again)
+
+
 def test_help(folder):
     """Like git's: commands and topics by name, everything without one, and what was meant where there is none."""
     overview = good("help")

@@ -4,6 +4,7 @@
 // refused, and why; and bytes of which any has been changed, which are refused or make other numbers. The
 // first argument is the backend.
 
+#include "conformance/backends.h"
 #include "conformance/compiled.h"
 #include "conformance/unit/runtime_fixture.h"
 #include "tools/bench_models.h"
@@ -806,7 +807,7 @@ static void test_code(void)
 int main(int argc, char **argv)
 {
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
-    backend = argc > 1 ? wnn_backend_find(argv[1]) : NULL;
+    backend = argc > 1 ? find_backend(argv[1]) : NULL;
     REQUIRE(backend);
     cases_begin(argc - 1, argv + 1);
     descriptor.threadCount = 1;
