@@ -37,7 +37,7 @@ static WNNContext create_context(uint32_t threads, bool strict)
 // ---------------------------------------------------------------------------------------------------------------
 
 enum {
-    MAX_OUTPUTS = 11
+    MAX_OUTPUTS = 13
 };
 
 struct results {
@@ -203,7 +203,7 @@ static WNNOperand constant_of(WNNGraphBuilder b, WNNDataType type, const uint32_
 {
     static union {
         double aligned;
-        unsigned char bytes[65536];
+        unsigned char bytes[1u << 17];
     } data;
     WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
     size_t count = 1;
@@ -270,6 +270,14 @@ static WNNOperand rotated(WNNGraphBuilder b, WNNOperand x)
     return wnnGraphBuilderAdd(b, wnnGraphBuilderMul(b, x, angles, NULL), turned, NULL);
 }
 
+// Weights that are worth staying integers, of which so many rows have scales of their own.
+static WNNOperand dequantized(WNNGraphBuilder b, uint32_t rows)
+{
+    WNNOperand integers = constant_of(b, WNNDataType_Int8, DIMS(40, 512), 5);
+    return wnnGraphBuilderDequantizeLinear(b, integers, weights_of(b, DIMS(rows, 512)),
+                                           constant_of(b, WNNDataType_Int8, DIMS(rows, 512), 1), NULL);
+}
+
 static size_t record_small(WNNGraphBuilder b, WNNNamedOperand *outputs)
 {
     size_t count = 0;
@@ -316,16 +324,24 @@ static size_t record_small(WNNGraphBuilder b, WNNNamedOperand *outputs)
         view("rms"),
         by_mean_square(b, wnnGraphBuilderMul(b, weights_of(b, DIMS(16)), by_mean_square(b, rows), NULL))};
     outputs[count++] = (WNNNamedOperand){view("rotary"), rotated(b, rows)};
+
+    // Large enough that a device has weights in an order of its own.
+    WNNOperand long_rows = shaped_input(b, "long", DIMS(8, 40));
+    weights = dequantized(b, 1);
+    outputs[count++] = (WNNNamedOperand){view("few"), wnnGraphBuilderGemm(b, long_rows, weights, NULL)};
+    outputs[count++] =
+        (WNNNamedOperand){view("turned"), wnnGraphBuilderMatmul(b, rows, weights_of(b, DIMS(16, 512)), NULL)};
     return count;
 }
 
-static WNNGraph build_small(WNNContext on)
+static WNNGraph build_recorded(WNNContext on,
+                               size_t (*record)(WNNGraphBuilder builder, WNNNamedOperand *outputs))
 {
     WNNGraphBuilder builder = create_builder(on);
     WNNNamedOperand outputs[MAX_OUTPUTS];
     char message[1024] = "";
     WNNGraph graph;
-    size_t count = record_small(builder, outputs);
+    size_t count = record(builder, outputs);
     WNNError error = WNN_ERROR_INIT;
     wnnGraphBuilderGetError(builder, &error);
     REQUIRE_EQUAL_STR(error.message.data, "");
@@ -333,6 +349,11 @@ static WNNGraph build_small(WNNContext on)
     REQUIRE_EQUAL_STR(message, "");
     wnnGraphBuilderRelease(builder);
     return graph;
+}
+
+static WNNGraph build_small(WNNContext on)
+{
+    return build_recorded(on, record_small);
 }
 
 static void test_small(void)
@@ -635,6 +656,48 @@ static void test_words(void)
     free(bytes.data);
 }
 
+// A product with everything that one can have.
+static size_t record_product(WNNGraphBuilder b, WNNNamedOperand *outputs)
+{
+    WNNGemmOptions gemm = WNN_GEMM_OPTIONS_INIT;
+    WNNOperand rows = shaped_input(b, "rows", DIMS(8, 40)), weights = dequantized(b, 40);
+    gemm.c = weights_of(b, DIMS(512));
+    outputs[0] = (WNNNamedOperand){view("product"), wnnGraphBuilderGemm(b, rows, weights, &gemm)};
+    return 1;
+}
+
+// An operand less, and one more mistake.
+static void test_absent(void)
+{
+    WNNGraph built = build_recorded(context, record_product);
+    struct serialized bytes = save(built);
+    WNNCompiledGraphInfo info = WNN_COMPILED_GRAPH_INFO_INIT;
+    REQUIRE_EQUAL_INT(wnnGetCompiledGraphInfo(bytes.data, bytes.size, &info), WNNStatus_Success);
+    WNNContext limited = create_limited();
+    unsigned char *copy = copy_of(&bytes);
+    unsigned absent = 0;
+    for (size_t i = 96; i + 4 <= info.headBytes; i += 4) {
+        memset(copy + i, 0xFF, 4);
+        wnn_seal_compiled(copy, bytes.size);
+        tried.ran = 0;
+        try(limited, copy, bytes.size);
+        absent += tried.ran;
+        for (size_t j = 96; tried.ran && j + 4 <= info.headBytes; j += 4) {
+            memset(copy + j, 0, 4);
+            wnn_seal_compiled(copy, bytes.size);
+            try(limited, copy, bytes.size);
+            memcpy(copy + j, bytes.data + j, 4);
+            memset(copy + i, 0xFF, 4);
+        }
+        memcpy(copy + i, bytes.data + i, 4);
+    }
+    REQUIRE(absent > 0);
+    wnnGraphRelease(built);
+    wnnContextRelease(limited);
+    free(copy);
+    free(bytes.data);
+}
+
 // As the length says, and not.
 static void test_ends(void)
 {
@@ -828,6 +891,7 @@ int main(int argc, char **argv)
     CASE(test_ends());
     CASE(test_bits());
     CASE(test_words());
+    CASE(test_absent());
     CASE(test_memory());
     wnnContextRelease(context);
     wnnContextRelease(other);

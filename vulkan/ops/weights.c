@@ -2,6 +2,7 @@
 #include "vulkan/ops/weights.h"
 
 #include "compiler/rewrite.h"
+#include "ops/expression.h"
 #include "vulkan/program/shared_constants.h"
 
 #include <string.h>
@@ -24,16 +25,13 @@ enum {
 static const struct expression *quantized(const struct node *node)
 {
     const struct expression *fused = wnn_fused(node, 1);
-    return fused && fused->count == 1 && fused->steps[0].op == WNN_OP_dequantizeLinear &&
-                   wnn_dtype_bits(fused->from) <= 8
-               ? fused
-               : NULL;
+    return fused && wnn_prologue_scale(node, 1) && wnn_dtype_bits(fused->from) <= 8 ? fused : NULL;
 }
 
-// Its scale (1) or zero point (2).
+// Its scale (1) or zero point (2), which are the expression's own operands, in this order.
 static struct operand **parameter(const struct node *node, const struct expression *fused, unsigned which)
 {
-    return &node->in[fused->first + fused->steps[0].in[which] - 1];
+    return &node->in[fused->first + which - 1];
 }
 
 // Weights that are loaded together, and the bytes that they are.
