@@ -362,6 +362,15 @@ def split_heads():
     return g.case(["x=1x5x8,m=1x5:1", "x=2x7x8,m=2x7:1;1;1;1;1;1;0", "x=1x1x8,m=1x1:1"], g.Reshape(mixed, g.list(n, t, -1)))
 
 
+def oldest_range():
+    """Positions as where ones are, before there was an operator for them; and of a grid."""
+    g = Graph(x=["n", "t", 4])
+    ones = numpy_helper.from_array(np.array([1], np.int64))
+    places = g.Squeeze(g.Transpose(g.NonZero(g.ConstantOfShape(g.Unsqueeze(g.size("x", 1), [0]), value=ones)), perm=[1, 0]), [1])
+    grid = g.NonZero(g.ConstantOfShape(g.Slice(g.Shape("x"), [0], [2], [0]), value=ones))
+    return g.case(["x=1x5x4", "x=3x2x4"], g.Add("x", g.Unsqueeze(g.Cast(places, to=TensorProto.FLOAT), [1])), grid)
+
+
 def triangle():
     """A mask made of ConstantOfShape and Trilu, with a past, as old exporters do."""
     g = Graph(x=["n", "t", 4], p=["n", "past", 4])
@@ -481,7 +490,7 @@ def rolled():
 
 
 CASES |= {
-    "exported heads": split_heads(), "exported triangle": triangle(), "exported buckets": buckets(), "exported pyramid": pyramid(),
+    "exported heads": split_heads(), "exported positions": oldest_range(), "exported triangle": triangle(), "exported buckets": buckets(), "exported pyramid": pyramid(),
     "exported scales": scaled(),
     "exported windows": windows_of_attention(), "exported speech": speech(), "exported waves": waves(),
     "exported neighbors": neighbors(), "exported rolls": rolled(),

@@ -669,10 +669,13 @@ struct tensor *expand(struct recording *r, struct tensor *t, size_t rank, const 
     uint32_t shape[MAX_RANK];
     WNNOperand operand = operand_of(r, t);
     WNNOperatorOptions options = {NULL, label_of(r)};
-    return operand
-               ? make_operand(r, t->type,
-                              wnnGraphBuilderExpand(r->builder, operand, list(shape, dims, rank), &options))
-               : NULL;
+    struct tensor *result =
+        operand ? make_operand(r, t->type,
+                               wnnGraphBuilderExpand(r->builder, operand, list(shape, dims, rank), &options))
+                : NULL;
+    if (result && is_known(r, t) && count_elements(t) == 1)
+        result->every = t;
+    return result;
 }
 
 struct tensor *slice(struct recording *r, struct tensor *t, const int64_t *starts, const int64_t *sizes,

@@ -85,6 +85,8 @@ struct tensor {
     int64_t *ints;
     double *reals;
     bool is_input; // of the model, to be given when the graph is computed
+    const struct tensor
+        *every; // of one known element, which all are, also where their number is late; NULL: none
     // Of a sequence, whose type is TYPE_SEQUENCE and whose rank is 0. Of other tensors: the lists that were
     // joined to it, or none.
     struct tensor **items;

@@ -155,9 +155,27 @@ void record_eye_like(struct call *c)
     set_output(c, 0, t);
 }
 
+// The coordinates of all elements of a shape, [rank, elements].
+static struct tensor *coordinates(struct recording *r, size_t rank, const int64_t *dims)
+{
+    struct tensor *rows[MAX_RANK];
+    const int64_t row[] = {1, size_product(r, dims, rank)};
+    for (size_t i = 0; i < rank; i++) {
+        int64_t along[MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
+        along[i] = dims[i];
+        struct tensor *at = reshape(r, make_range(r, ONNX_INT64, 0, dims[i], 1), rank, along);
+        rows[i] = reshape(r, expand(r, at, rank, dims), 2, row);
+    }
+    return r->failed || rank == 0 ? NULL : concat(r, rank, rows, 0);
+}
+
 void record_non_zero(struct call *c)
 {
     struct tensor *x = input(c, 0);
+    if (!is_known(c->r, x) && x->every && !has_late_elements(x->every) && known_number(x->every, 0) != 0) {
+        set_output(c, 0, coordinates(c->r, x->rank, x->dims));
+        return;
+    }
     if (!require_known(c->r, x, "the tensor, on which the shape of the result depends,"))
         return;
     int64_t found = 0, at = 0, total = count_elements(x);
