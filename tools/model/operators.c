@@ -1035,8 +1035,11 @@ struct tensor *range(struct recording *r, struct tensor *start, struct tensor *l
 
 struct tensor *late_range(struct recording *r, int64_t count)
 {
-    return range(r, make_number(r, TYPE_INT64, 0), make_size(r, TYPE_INT64, count),
-                 make_number(r, TYPE_INT64, 1));
+    struct late_operands *late = find_late(r, count);
+    if (late && !late->range)
+        late->range = range(r, make_number(r, TYPE_INT64, 0), make_size(r, TYPE_INT64, count),
+                            make_number(r, TYPE_INT64, 1));
+    return late ? late->range : NULL;
 }
 
 struct tensor *log_softmax(struct recording *r, struct tensor *t, size_t axis)

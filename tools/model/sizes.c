@@ -187,15 +187,29 @@ int64_t size_product(struct recording *r, const int64_t *dims, size_t count)
 // Elements, and text
 // ---------------------------------------------------------------------------------------------------------------
 
+struct late_operands *find_late(struct recording *r, int64_t size)
+{
+    struct late_operands **bucket = &r->late_operands[(uint32_t)size % LATE_BUCKETS], *found = *bucket;
+    while (found && found->size != size)
+        found = found->next;
+    if (found || !(found = wnn_model_allocate(r->memory, 1, sizeof *found)))
+        return found ? found : fail(r, "there is not enough memory");
+    *found = (struct late_operands){.size = size, .next = *bucket};
+    return *bucket = found;
+}
+
 // The shape of a tensor of that size, which is not computed: [1] of int64.
 static struct tensor *shape_of_size(struct recording *r, int64_t size)
 {
+    struct late_operands *late = find_late(r, size);
+    if (!late || late->number)
+        return late ? late->number : NULL;
     WNNOperand ones = operand_of(r, expand(r, make_filled(r, TYPE_INT64, 1, &(int64_t){1}, 1), 1, &size));
     WNNOperatorOptions options = {NULL, label_of(r)};
     if (!ones)
         return NULL;
-    return cast(r, make_operand(r, TYPE_UINT32, wnnGraphBuilderShape(r->builder, ones, &options)),
-                TYPE_INT64);
+    struct tensor *shape = make_operand(r, TYPE_UINT32, wnnGraphBuilderShape(r->builder, ones, &options));
+    return late->number = cast(r, shape, TYPE_INT64);
 }
 
 struct tensor *record_late(struct recording *r, const struct tensor *t)

@@ -61,6 +61,14 @@ enum element_type {
 struct recording;
 struct tensor;
 
+// What has been recorded for a late size, which models ask for at every layer.
+struct late_operands {
+    int64_t size;
+    struct tensor *number, *range; // [1] of int64, and 0, 1 ... up to it; or NULL
+    struct late_operands *next;    // of the same bucket
+};
+#define LATE_BUCKETS 64
+
 // A constant as a file has it.
 struct constant {
     int64_t type; // enum element_type
@@ -96,8 +104,9 @@ struct tensor {
 struct recording {
     struct model_memory *memory;
     WNNGraphBuilder builder;
-    bool narrow;                 // float64 may become float32, integers of 16 bits those of 32
-    bool late;                   // dimensions of inputs that have no value stay names
+    bool narrow; // float64 may become float32, integers of 16 bits those of 32
+    bool late;   // dimensions of inputs that have no value stay names
+    struct late_operands *late_operands[LATE_BUCKETS];
     struct bytes label;          // of the node at hand, for the builder
     bool failed;                 // the node at hand cannot be recorded
     char fault[512];             // why
@@ -272,6 +281,8 @@ struct tensor *reduce_axis(struct recording *r, enum reduction op, struct tensor
 struct tensor *arg_max(struct recording *r, struct tensor *t, size_t axis, bool least, bool keep); // int64
 struct tensor *matmul(struct recording *r, struct tensor *a, struct tensor *b); // ranks of at least 2
 struct tensor *softmax(struct recording *r, struct tensor *t, size_t axis);
+// What there is for a late size; NULL: there is no memory.
+struct late_operands *find_late(struct recording *r, int64_t size);
 // From start to limit in steps, three numbers of one type that follow from sizes.
 struct tensor *range(struct recording *r, struct tensor *start, struct tensor *limit, struct tensor *step);
 // 0, 1 ... of int64, up to a size that is late.
