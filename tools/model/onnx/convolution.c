@@ -126,7 +126,7 @@ struct tensor *convolve(struct call *c, struct tensor *x, struct tensor *w, stru
                     (long long)groups, (long long)w->dims[1], (long long)w->dims[0]);
     if (!read_window(c, x, w->dims + 2, &window) || !read_pads(c, x, &window) || !check_depth(r, &window))
         return NULL;
-    x = take_late_padding(r, x, &window, 0);
+    x = take_padding(r, x, &window, false, 0);
     if (!x)
         return NULL;
     if (x->rank == 5)

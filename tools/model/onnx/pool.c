@@ -149,8 +149,8 @@ static struct tensor *window_positions(struct recording *r, const struct tensor 
         size_t i = columns ? w->count - 1 - j : j;
         int64_t dims[5] = {1, 1, 1, 1, 1}, size = x->dims[2 + i];
         dims[2 + i] = windows[i];
-        struct tensor *at =
-            make_range(r, ONNX_INT64, k[i] * w->dilations[i] - w->before[i], windows[i], w->strides[i]);
+        struct tensor *at = make_range(r, ONNX_INT64, k[i] * w->dilations[i], windows[i], w->strides[i]);
+        at = with_size(r, SUB, is_late(w->before[i]) ? forget(r, at) : at, w->before[i]);
         at = reshape(r, clamp_to_size(r, at, size), 2 + w->count, dims);
         position = position ? binary(r, ADD, with_size(r, MUL, position, size), at) : at;
     }
@@ -208,15 +208,15 @@ static struct tensor *max_indices(struct call *c, struct tensor *x, const struct
     return add_channels(r, x, where);
 }
 
-// With padding that is late, which becomes elements. Those of averages are divided by the share of a window
-// that counts: the input, and of the padding as much as is given at the end.
+// With padding of which some is late, and all becomes elements. Those of averages are divided by the share of
+// a window that counts: the input, and of the padding as much as is given at the end.
 static struct tensor *pool_late(struct call *c, enum pool op, struct tensor *x, const struct window *w,
                                 const int64_t *counted)
 {
     struct recording *r = c->r;
     struct window plain = *w, shares = *w;
     double lowest = is_real(x->type) ? -INFINITY : x->type == ONNX_INT8 ? -128 : 0;
-    struct tensor *all = take_late_padding(r, x, &plain, op == POOL_MAX ? lowest : 0);
+    struct tensor *all = take_padding(r, x, &plain, true, op == POOL_MAX ? lowest : 0);
     if (op != POOL_AVERAGE)
         return op == POOL_LP ? pool_lp(c, all, &plain) : pool(r, op, all, &plain);
     struct tensor *ones = make_filled(r, x->type, x->rank, x->dims, 1);
@@ -232,7 +232,7 @@ static struct tensor *pool_late(struct call *c, enum pool op, struct tensor *x, 
         }
         ones = pad(r, ones, before, after, WNNPaddingMode_Constant, 1);
     }
-    ones = take_late_padding(r, ones, &shares, 0);
+    ones = take_padding(r, ones, &shares, true, 0);
     return binary(r, DIV, pool(r, op, all, &plain), pool(r, op, ones, &plain));
 }
 

@@ -136,11 +136,11 @@ int64_t count_windows(struct recording *r, const struct tensor *x, const struct 
     return compute_size(r, ADD, compute_size(r, DIV, span, w->strides[i]), 1);
 }
 
-struct tensor *take_late_padding(struct recording *r, struct tensor *x, struct window *w, double value)
+struct tensor *take_padding(struct recording *r, struct tensor *x, struct window *w, bool all, double value)
 {
     int64_t before[MAX_RANK] = {0}, after[MAX_RANK] = {0};
     for (size_t i = 0; i < w->count; i++)
-        if (is_late(w->before[i]) || is_late(w->after[i])) {
+        if (all || is_late(w->before[i]) || is_late(w->after[i])) {
             before[2 + i] = w->before[i];
             after[2 + i] = w->after[i];
             w->before[i] = w->after[i] = 0;

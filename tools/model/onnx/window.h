@@ -47,8 +47,8 @@ bool read_pads(const struct call *c, const struct tensor *x, struct window *w);
 // From the first to the last element of a window, and how many windows fit, along a spatial axis.
 int64_t extent(const struct window *w, size_t axis);
 int64_t count_windows(struct recording *r, const struct tensor *x, const struct window *w, size_t axis);
-// Padding that is late becomes elements of the input.
-struct tensor *take_late_padding(struct recording *r, struct tensor *x, struct window *w, double value);
+// Padding that is late, or all of it, becomes elements of the input.
+struct tensor *take_padding(struct recording *r, struct tensor *x, struct window *w, bool all, double value);
 // The last two axes of a window; of a single axis, after one of size 1.
 struct window last_two(const struct window *w);
 struct plane_lists lists_of(const struct window *w);
