@@ -662,6 +662,18 @@ static bool can_fuse(const struct load *load, struct node *node)
     return can;
 }
 
+// What has no elements ends before nodes (compiler/remove_empty.c).
+static bool has_empty(const struct node *node)
+{
+    for (unsigned i = 0; i < wnn_operand_count(node); i++)
+        if (node->in[i] && wnn_shape_is_empty(&node->in[i]->type.shape))
+            return true;
+    for (unsigned i = 0; i < node->out_count; i++)
+        if (wnn_shape_is_empty(&node->out[i]->type.shape))
+            return true;
+    return false;
+}
+
 bool wnn_load_admit(struct reader *reader, struct node *node)
 {
     const struct backend *backend = reader->load->backend;
@@ -669,6 +681,8 @@ bool wnn_load_admit(struct reader *reader, struct node *node)
     const char *name = wnn_ops[node->op].name;
     if (node->op >= WNN_OP_COUNT && !(backend->computes && backend->computes((enum op)node->op)))
         return FAIL(reader, "the backend does not compute %s", name);
+    if (has_empty(node))
+        return FAIL(reader, "%s takes or makes an operand without elements", name);
     if (!has_data(reader, node))
         return FAIL(reader, "a constant that %s reads is not there", name);
     if (node->fused && !can_fuse(reader->load, node))

@@ -96,3 +96,116 @@ void wnn_seal_compiled(unsigned char *data, size_t size)
     wnn_sha256_add(&hash, data, (size_t)head);
     wnn_sha256_end(&hash, data + STORED_DIGEST_AT);
 }
+
+// ---------------------------------------------------------------------------------------------------------------
+// Bytes from a stranger
+// ---------------------------------------------------------------------------------------------------------------
+
+static size_t bytes_of(const WNNNamedDescriptor *named)
+{
+    size_t count = 1;
+    for (size_t i = 0; i < named->descriptor.shape.count; i++)
+        count *= named->descriptor.shape.data[i];
+    return wnn_dtype_bytes(named->descriptor.dataType, count);
+}
+
+static WNNNamedBuffer *make_buffers(const WNNNamedDescriptor *ports, size_t count)
+{
+    WNNNamedBuffer *buffers = calloc(count + 1, sizeof *buffers);
+    if (!buffers)
+        abort();
+    for (size_t i = 0; i < count; i++) {
+        size_t size = bytes_of(&ports[i]);
+        unsigned char *data = malloc(size + !size);
+        if (!data)
+            abort();
+        for (size_t j = 0; j < size; j++)
+            data[j] = (unsigned char)(j * 37 + i);
+        buffers[i] = (WNNNamedBuffer){ports[i].name, data, size, ports[i].descriptor.dataType};
+    }
+    return buffers;
+}
+
+static void free_buffers(WNNNamedBuffer *buffers, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free((void *)(uintptr_t)buffers[i].data);
+    free(buffers);
+}
+
+void wnn_compute_any(WNNContext context, WNNGraph graph)
+{
+    WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
+    const WNNNamedDescriptor *inputs = wnnGraphGetInputs(graph, &descriptor.inputCount),
+                             *outputs = wnnGraphGetOutputs(graph, &descriptor.outputCount);
+    WNNNamedBuffer *given = make_buffers(inputs, descriptor.inputCount),
+                   *results = make_buffers(outputs, descriptor.outputCount);
+    descriptor.graph = graph;
+    descriptor.inputs = given;
+    descriptor.outputs = results;
+    wnnContextComputeSync(context, &descriptor, 0, NULL);
+    free_buffers(given, descriptor.inputCount);
+    free_buffers(results, descriptor.outputCount);
+}
+
+static size_t random_below(uint64_t *state, size_t limit)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return (size_t)(*state >> 11) % limit;
+}
+
+// A word becomes one that counts and numbers often go wrong with, or is moved by a little, or changes places
+// with another.
+static void spoil_word(unsigned char *head, size_t words, uint64_t *state)
+{
+    static const uint32_t often[] = {0,   1,   2,        3,        4,          7,          8,         32,
+                                     255, 256, 1u << 16, 1u << 20, 0x7FFFFFFF, 0x80000000, UINT32_MAX};
+    unsigned char *at = head + 4 * random_below(state, words), *other = head + 4 * random_below(state, words);
+    uint32_t word, second;
+    memcpy(&word, at, 4);
+    memcpy(&second, other, 4);
+    switch (random_below(state, 4)) {
+    case 0:
+        word = often[random_below(state, sizeof often / sizeof often[0])];
+        break;
+    case 1:
+        word += (uint32_t)random_below(state, 9) - 4;
+        break;
+    case 2:
+        word ^= 1u << random_below(state, 32);
+        break;
+    default:
+        memcpy(other, &word, 4);
+        word = second;
+        break;
+    }
+    memcpy(at, &word, 4);
+}
+
+size_t wnn_try_spoiled(WNNContext context, const struct serialized *bytes, size_t count, uint64_t seed)
+{
+    WNNCompiledGraphInfo info = WNN_COMPILED_GRAPH_INFO_INIT;
+    unsigned char *copy = malloc(bytes->size);
+    uint64_t state = seed | 1;
+    size_t loaded = 0;
+    if (!copy || wnnGetCompiledGraphInfo(bytes->data, bytes->size, &info))
+        abort();
+    size_t words = ((size_t)info.headBytes - STORED_HEADER_BYTES) / 4;
+    for (size_t i = 0; i < count; i++) {
+        WNNGraph graph = NULL;
+        memcpy(copy, bytes->data, bytes->size);
+        for (size_t mistakes = 1 + random_below(&state, 2); mistakes > 0; mistakes--)
+            spoil_word(copy + STORED_HEADER_BYTES, words, &state);
+        wnn_seal_compiled(copy, bytes->size);
+        wnn_load_copy(context, copy, bytes->size, &graph, 0, NULL);
+        if (!graph)
+            continue;
+        wnn_compute_any(context, graph);
+        wnnGraphRelease(graph);
+        loaded++;
+    }
+    free(copy);
+    return loaded;
+}

@@ -23,4 +23,11 @@ WNNStatus wnn_load_copy(WNNContext context, const void *data, size_t size, WNNGr
 // Makes the digest and the checksum those of the bytes, as far as there are so many; the length too.
 void wnn_seal_compiled(unsigned char *data, size_t size);
 
+// Runs a graph on some numbers, and waits.
+void wnn_compute_any(WNNContext context, WNNGraph graph);
+
+// Loads bytes, which are right, `count` times with mistakes in the head, sealed so that it is believed, and
+// runs what is taken for a graph. Returns how often that was so. The context should have limits.
+size_t wnn_try_spoiled(WNNContext context, const struct serialized *bytes, size_t count, uint64_t seed);
+
 #endif

@@ -30,6 +30,7 @@ static const char usage[] =
     "  --tensors              compute by dispatch()\n"
     "  --serialized           build what a second builder reads of the first one's bytes\n"
     "  --compiled             run what is loaded of the graph that was built and saved\n"
+    "  --spoiled=N            with --compiled: load it N times with mistakes in its bytes too\n"
     "  --threads=N            compute threads; default: one per processor\n"
     "  --without-pass=NAME    leave a pass of the compiler out; may be repeated\n"
     "  --passes               only name the passes\n";
@@ -343,6 +344,7 @@ static bool read_options(struct program *program, int count, char **arguments)
         {"tensors", no_argument, NULL, 'm'},
         {"serialized", no_argument, NULL, 'z'},
         {"compiled", no_argument, NULL, 'c'},
+        {"spoiled", required_argument, NULL, 'o'},
         {"threads", required_argument, NULL, 't'},
         {"without-pass", required_argument, NULL, 'p'},
         {"passes", no_argument, NULL, 'l'},
@@ -377,6 +379,9 @@ static bool read_options(struct program *program, int count, char **arguments)
             break;
         case 'c':
             program->subject.compiled = true;
+            break;
+        case 'o':
+            program->subject.spoiled_count = strtoul(optarg, NULL, 10);
             break;
         case 's':
             program->strict_numerics = true;
@@ -424,6 +429,11 @@ static bool create_context(struct program *program, int *code)
         return false;
     }
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
+    static const WNNLimits stranger = {.maxTensorByteLength = 1u << 24,
+                                       .maxMemoryBytes = 512u << 20,
+                                       .maxOperatorWork = 1u << 24,
+                                       .maxGraphWork = 1u << 26,
+                                       .acceptEmptyTensors = true};
     WNNLimits limits = WNN_LIMITS_INIT;
     limits.acceptEmptyTensors = !program->refuse_empty;
     descriptor.limits = &limits;
@@ -435,6 +445,11 @@ static bool create_context(struct program *program, int *code)
         *code = status == WNNStatus_NotSupportedError ? 77 : 2;
         return false;
     }
+    descriptor.errorCallbackInfo.callback = NULL;
+    descriptor.limits = &stranger;
+    if (program->subject.spoiled_count &&
+        wnn_create_context_on(backend, &descriptor, &program->subject.spoiled) != WNNStatus_Success)
+        return false;
     wnn_context_set_compile_options(program->subject.context, program->skipped_passes, true, NULL, NULL);
     program->subject.lossy = strcmp(program->backend, "cpu") == 0 && !program->strict_numerics;
     program->subject.flushes = wnn_context_flushes_denormals(program->subject.context);
@@ -457,6 +472,7 @@ static void free_program(struct program *program)
     free(program->results);
     free(program->disputes);
     wnnContextRelease(program->subject.context);
+    wnnContextRelease(program->subject.spoiled);
 }
 
 // MemorySanitizer does not see what a library writes that it has not compiled.

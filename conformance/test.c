@@ -372,6 +372,9 @@ static bool build_compiled(struct run *run, size_t count, const WNNNamedOperand 
         fail(run, message);
     else if (!wnn_serialized_equal(&first, &second))
         done = fail(run, "what was loaded is saved as something else");
+    if (done && run->subject->spoiled)
+        wnn_try_spoiled(run->subject->spoiled, &first, run->subject->spoiled_count,
+                        first.size * 0x9E3779B97F4A7C15u);
     wnnGraphRelease(built);
     free(first.data);
     free(second.data);

@@ -17,12 +17,14 @@ enum outcome {
 
 struct subject {
     WNNContext context;
-    bool lossy;      // nodes may run on XNNPACK, which may make an infinity of a NaN
-    bool flushes;    // the device takes denormal numbers for 0
-    bool values;     // compare results; otherwise it is enough that a graph is built and computed
-    bool tensors;    // compute by dispatch()
-    bool serialized; // build what a second builder reads of the first one's bytes
-    bool compiled;   // run what is loaded of the graph that was built and saved
+    bool lossy;         // nodes may run on XNNPACK, which may make an infinity of a NaN
+    bool flushes;       // the device takes denormal numbers for 0
+    bool values;        // compare results; otherwise it is enough that a graph is built and computed
+    bool tensors;       // compute by dispatch()
+    bool serialized;    // build what a second builder reads of the first one's bytes
+    bool compiled;      // run what is loaded of the graph that was built and saved
+    WNNContext spoiled; // with `compiled`: loads it with mistakes too, so many times; or NULL
+    size_t spoiled_count;
 };
 
 // `kind` is the file's: "conformance", "derived" or "validation". `message` says what went wrong.

@@ -698,6 +698,48 @@ static void test_absent(void)
     free(bytes.data);
 }
 
+static size_t record_sum(WNNGraphBuilder b, WNNNamedOperand *outputs)
+{
+    WNNReduceOptions options = WNN_REDUCE_OPTIONS_INIT;
+    options.axes = LIST(1);
+    outputs[0] = (WNNNamedOperand){view("sum"),
+                                   wnnGraphBuilderReduceSum(b, shaped_input(b, "x", DIMS(3, 4)), &options)};
+    return 1;
+}
+
+// A node without elements, which no pass leaves in a graph, in a context that takes them from callers.
+static void test_empty(void)
+{
+    WNNLimits limits = WNN_LIMITS_INIT;
+    WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
+    limits.acceptEmptyTensors = true;
+    descriptor.limits = &limits;
+    descriptor.threadCount = 1;
+    WNNContext own = create_described(&descriptor);
+    WNNGraph built = build_recorded(own, record_sum);
+    struct serialized bytes = save(built);
+    WNNCompiledGraphInfo info = WNN_COMPILED_GRAPH_INFO_INIT;
+    REQUIRE_EQUAL_INT(wnnGetCompiledGraphInfo(bytes.data, bytes.size, &info), WNNStatus_Success);
+    unsigned found = 0;
+    for (size_t i = 96; i + 4 <= info.headBytes; i += 4) {
+        const uint32_t four = 4, none = 0;
+        char message[1024] = "";
+        WNNGraph graph;
+        if (memcmp(bytes.data + i, &four, 4) != 0)
+            continue;
+        memcpy(bytes.data + i, &none, 4);
+        wnn_seal_compiled(bytes.data, bytes.size);
+        wnn_load_copy(own, bytes.data, bytes.size, &graph, sizeof message, message);
+        found += strstr(message, "without elements") != NULL;
+        REQUIRE(!graph);
+        memcpy(bytes.data + i, &four, 4);
+    }
+    REQUIRE_EQUAL_INT(found, 1);
+    wnnGraphRelease(built);
+    wnnContextRelease(own);
+    free(bytes.data);
+}
+
 // As the length says, and not.
 static void test_ends(void)
 {
@@ -892,6 +934,7 @@ int main(int argc, char **argv)
     CASE(test_bits());
     CASE(test_words());
     CASE(test_absent());
+    CASE(test_empty());
     CASE(test_memory());
     wnnContextRelease(context);
     wnnContextRelease(other);
