@@ -309,6 +309,18 @@ static void test_memory(const struct backend *backend, WNNDataType type)
     wnnContextRelease(context);
 }
 
+// So many rows that a large device is busy with work groups of many of them.
+static void test_many_rows(const struct backend *backend)
+{
+    static const struct form many = {
+        2, 16, 1, 1000, 40, 16, 16, .seed = 11, .mask = MASK_ANY, .mask_dims = 24};
+    WNNContext context = create_on(backend), reference = create_on(&wnn_backend_reference);
+    REQUIRE(context && reference);
+    compare_form(context, reference, &many, WNNDataType_Float16);
+    wnnContextRelease(reference);
+    wnnContextRelease(context);
+}
+
 // Many keys, whose scores would be half a gigabyte, or that fill a device with one row of the query.
 static void test_long(const struct backend *backend)
 {
@@ -338,6 +350,7 @@ int main(int argc, char **argv)
         return cases_skip("there is no device");
     CASE(test_random(backend, on_vulkan || getenv("WNN_EMULATED") ? 24 : 160, 1));
     CASE(test_long(backend));
+    CASE(test_many_rows(backend));
     if (on_vulkan) {
         CASE(test_random(find_backend("vulkan-minimal"), 20, 2));
         CASE(test_random(find_backend("vulkan-matrices"), 14, 3));

@@ -4,15 +4,19 @@
 #include "vulkan/ops/matrix_units.h"
 
 enum {
-    MAX_REGISTERS = 208, // of an invocation, for what lasts as long as a round
-    MIN_SIZE = 16        // rows, keys, and what is in a row
+    MAX_REGISTERS = 208,    // of an invocation, for what lasts as long as a round
+    FEW_REGISTERS = 72,     // so few that a processor has room for two work groups of many subgroups
+    MANY_SUBGROUPS = 8,     // of a large work group, which reads keys and values less often;
+    LARGE_GROUPS = 2 * 132, // so many at once on an H200
+    MIN_SIZE = 16           // rows, keys, and what is in a row
 };
 
 // Subgroups of so many parts of the matrix size's rows, and keys at a time; from the best to the least.
 struct units {
     uint32_t subgroups, parts, keys;
 };
-static const struct units all[] = {{4, 1, 64}, {4, 1, 32}, {4, 1, 16}, {2, 1, 32}, {2, 1, 16}, {1, 1, 16}};
+static const struct units all[] = {
+    {MANY_SUBGROUPS, 1, 32}, {4, 1, 64}, {4, 1, 32}, {4, 1, 16}, {2, 1, 32}, {2, 1, 16}, {1, 1, 16}};
 
 static uint32_t padded(uint32_t size, uint32_t unit)
 {
@@ -65,13 +69,24 @@ static uint32_t registers_of(const struct capabilities *can, const struct attent
            units->keys * (a->depth + a->width) / 2 / invocations;
 }
 
-// How bad it is: rows that there are not; then, more registers than there are.
+// Whether work groups of many subgroups are better than more that are smaller: there are enough for a device,
+// and those that run last are nearly as many as those before.
+static bool is_for_many(const struct attention_matrices *m, uint32_t rows, uint32_t registers)
+{
+    uint64_t groups = (uint64_t)m->count * ((m->rows + rows - 1) / rows),
+             rounds = (groups + LARGE_GROUPS - 1) / LARGE_GROUPS;
+    return registers <= FEW_REGISTERS && 10 * groups >= 9 * rounds * LARGE_GROUPS;
+}
+
+// How bad it is: rows that there are not; then, more registers than there are. UINT32_MAX: not to be taken.
 static uint32_t cost_of(const struct capabilities *can, const struct attention_matrices *m,
                         const struct units *units)
 {
     uint32_t rows = units->subgroups * units->parts * can->half_matrices.m;
     uint32_t registers = registers_of(can, m->attention, units);
     bool wasted = m->rows <= rows / 2;
+    if (units->subgroups == MANY_SUBGROUPS && !is_for_many(m, rows, registers))
+        return UINT32_MAX;
     return (wasted ? rows << 16 : 0) + (registers > MAX_REGISTERS ? registers : 0);
 }
 
