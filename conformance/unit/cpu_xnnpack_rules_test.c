@@ -129,11 +129,11 @@ static void test_refused_transposed(void)
     // 1 element to 2 with a stride of 3: the library's tables would be overrun.
     struct conv_case c = {.n = 1,
                           .in = {1, 4},
-                          .out = {2, 4},
+                          .out = {2, 5},
                           .group_in = 3,
                           .group_out = 3,
                           .groups = 1,
-                          .kernel = {3, 1},
+                          .kernel = {3, 2},
                           .strides = {3, 1},
                           .dilations = {1, 1},
                           .padding = {0, 1},
@@ -146,6 +146,12 @@ static void test_refused_transposed(void)
     REQUIRE(accepted(&s));
     // A size that is not to be had with a padding below the stride.
     c.out[0] = 6;
+    make_transposed(&s, &c);
+    REQUIRE(!accepted(&s));
+    // Rows without gaps and overlaps are better computed without it.
+    c.out[0] = 3;
+    c.kernel[1] = 1;
+    c.out[1] = 4;
     make_transposed(&s, &c);
     REQUIRE(!accepted(&s));
     unmap_all();
