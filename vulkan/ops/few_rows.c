@@ -5,7 +5,7 @@ enum {
     SOME_ROWS = 4,             // from which on their sums take as long to join as to make, with many lanes
     MANY_ROWS = 8,             // of which each invocation has fewer columns
     MAX_INVOCATIONS = 1 << 18, // as many as a large device has room for,
-    MAX_NARROW = 1 << 17,      // with the registers that it takes to make floats of weights of 4 bits
+    MAX_NARROW = 1 << 17,      // with the registers that it takes to make floats of large packs of 4 bits
     FEW_INVOCATIONS = 1 << 17, // below these they have fewer columns too
     MOST_COLUMNS = 4,          // of an invocation
     ENOUGH_UNITS = 64,         // of a column
@@ -38,12 +38,13 @@ static struct schedule choose(const struct capabilities *can, const struct produ
 {
     struct schedule schedule = {.unit = choose_unit(can, p, bits), .lanes = 1};
     uint32_t units = p->inner / schedule.unit, shuffles = can->shuffles;
-    // Weights of 4 bits take more to make floats of than to load: it is done by fewer lanes, which join fewer
-    // sums. Without shuffles every invocation has sums in shared memory.
-    bool narrow = bits == 4;
-    uint32_t most = !shuffles || narrow || p->rows >= SOME_ROWS ? 64
-                    : can->invocations >= 256                   ? 256
-                                                                : GPU_MIN_INVOCATIONS;
+    // Large packs of 4 bits take more to make floats of than to load: it is done by fewer lanes, which join
+    // fewer sums. Without shuffles every invocation has sums in shared memory.
+    bool narrow = bits == 4 && schedule.unit * bits == 128;
+    uint32_t room = !shuffles || p->rows >= SOME_ROWS ? 64
+                    : can->invocations >= 256         ? 256
+                                                      : GPU_MIN_INVOCATIONS,
+             most = narrow ? 64 : room;
     while (schedule.lanes < most && 2 * schedule.lanes <= units &&
            2 * schedule.lanes * (uint64_t)pieces(p->columns, MOST_COLUMNS) <=
                (narrow ? MAX_NARROW : MAX_INVOCATIONS))
@@ -51,7 +52,7 @@ static struct schedule choose(const struct capabilities *can, const struct produ
     bool many = p->rows > MANY_ROWS || (uint64_t)p->columns * schedule.lanes < FEW_INVOCATIONS;
     schedule.side = many ? MOST_COLUMNS / 2 : MOST_COLUMNS;
     schedule.joined = shuffles == 0 ? 1 : schedule.lanes < shuffles ? schedule.lanes : shuffles;
-    schedule.local_size = schedule.lanes > 128 ? schedule.lanes : most < 128 ? most : 128;
+    schedule.local_size = schedule.lanes > 128 ? schedule.lanes : room < 128 ? room : 128;
     while (schedule.local_size > schedule.lanes && schedule.local_size > 32 &&
            schedule.local_size / schedule.joined * p->rows * schedule.side > POOL)
         schedule.local_size /= 2;

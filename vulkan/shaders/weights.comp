@@ -36,17 +36,22 @@ uint integer_of(PACK pack, uint q, uint e)
 }
 
 // The same less the zero point. A few bits alone are a float16 that is denormal, and two of them become float32 with
-// fewer instructions than integers do: those of one place in two quads of 4 bits, or every other of a quad of 8.
+// fewer instructions than integers do: every other of a quad of 8 bits, or those of one place in two quads of 4, where
+// there are so many that it is not their latency that counts.
 float difference_of(PACK pack, uint q, uint e, float zero)
 {
-#if defined(HALVES) && BITS == 8
+#if defined(HALVES) && !DENSE
+#if BITS == 8
     return mad(loaded_halves((word_of(pack, q) ^ FLIPPED) >> (8u * (e % 2u)) & 0x00FF00FFu)[e / 2u], 16777216.0, -zero);
-#elif defined(HALVES) && BITS == 4 && !DENSE
-    uint word = (word_of(pack, q / 2u) ^ FLIPPED) >> (8u * (e / 2u)), mask = e % 2u == 0u ? 0x000F000Fu : 0x00F000F0u;
-    return mad(loaded_halves(word & mask)[q % 2u], e % 2u == 0u ? 16777216.0 : 1048576.0, -zero);
 #else
-    return uintBitsToFloat(integer_of(pack, q, e) | MAGIC_BITS) - (MAGIC + zero);
+    if (UNIT == 32u) {
+        uint word = (word_of(pack, q / 2u) ^ FLIPPED) >> (8u * (e / 2u));
+        vec2 two = loaded_halves(word & (e % 2u == 0u ? 0x000F000Fu : 0x00F000F0u));
+        return mad(two[q % 2u], e % 2u == 0u ? 16777216.0 : 1048576.0, -zero);
+    }
 #endif
+#endif
+    return uintBitsToFloat(integer_of(pack, q, e) | MAGIC_BITS) - (MAGIC + zero);
 }
 
 // Without what rounds a weight to the type that it would have been given, nor its scale, unless that is EXACT.
