@@ -167,20 +167,24 @@ static struct pass_context begin(const struct compile_options *options, const st
                                  .keep_quantized = fuses_quantized(options)};
 }
 
-// What has no elements is for remove_empty, which comes before all other passes, when sizes are known.
-static bool has_empty(const struct graph *graph)
+// Whether all has to wait for sizes: what has no elements is for remove_empty, which comes before all other
+// passes, and what has no rank is for none.
+static bool must_wait(const struct graph *graph)
 {
-    for (size_t i = 0; i < graph->operand_count; i++)
+    for (size_t i = 0; i < graph->operand_count; i++) {
+        if (graph->operands[i]->unranked)
+            return true;
         for (unsigned d = 0; d < graph->operands[i]->type.shape.rank; d++)
             if (graph->operands[i]->type.shape.dim[d] == 0)
                 return true;
+    }
     return false;
 }
 
 bool wnn_compile_recorded(const struct compile_options *options, struct graph *graph, struct error *error)
 {
     struct pass_context context = begin(options, graph, error);
-    return options->backend->no_optimize || has_empty(graph) ||
+    return options->backend->no_optimize || must_wait(graph) ||
            run_passes(options, early, sizeof early, &context, graph);
 }
 

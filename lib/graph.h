@@ -27,6 +27,7 @@ struct operand {
     struct graph *graph;
     uint32_t index; // in graph->operands
     struct descriptor type;
+    bool unranked; // sizes that are not known will tell the rank, too, which is 0 until then (ops/unranked.h)
     struct string name; // of an input; empty otherwise; in graph->strings
     bool input;
     struct constant *constant;   // NULL unless the operand is constant; the graph holds a reference

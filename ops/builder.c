@@ -7,6 +7,7 @@
 
 #include "ops/attrs.h"
 #include "ops/range.h"
+#include "ops/unranked.h"
 #include "ops/values.h"
 
 #include <math.h>
@@ -341,7 +342,7 @@ WNNUint32List wnnOperandGetShape(WNNOperand operand)
     if (!operand)
         return (WNNUint32List){NULL, 0};
     const struct shape *shape = &wnn_operand(operand)->type.shape;
-    return (WNNUint32List){shape->dim, shape->rank};
+    return (WNNUint32List){wnn_operand(operand)->unranked ? NULL : shape->dim, shape->rank};
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -388,6 +389,12 @@ static const struct op_row *output_row(const struct op_info *info, unsigned inde
             return row;
     }
     return NULL;
+}
+
+static bool gives_list(const struct op_info *info)
+{
+    const struct op_row *row = output_row(info, 0);
+    return row && row->kind == ROW_OUTPUT_LIST;
 }
 
 static bool is_certainly_empty(const struct op_call *call, const struct shape *shape)
@@ -444,6 +451,8 @@ static bool is_symbolic(const struct op_call *call)
 // https://www.w3.org/TR/webnn/#mloperanddescriptor-check-dimensions
 bool wnn_op_check_outputs(struct op_call *call)
 {
+    if (call->unranked)
+        return true; // when it is known
     for (unsigned i = 0; i < call->out_count; i++) {
         struct error error = {0};
         const struct op_row *row = output_row(call->info, i);
@@ -472,8 +481,10 @@ static struct node *append_node(struct WNNGraphBuilderImpl *builder, const struc
         memcpy(node->in, call->in, call->in_count * sizeof node->in[0]);
     node->attrs = call->attrs;
     node->label = wnn_string(((const WNNOperatorOptions *)call->attrs)->label);
-    for (unsigned i = 0; call->values && i < call->out_count; i++)
-        node->out[i]->values = &call->values[i];
+    for (unsigned i = 0; i < call->out_count; i++) {
+        node->out[i]->values = call->values ? &call->values[i] : NULL;
+        node->out[i]->unranked = call->unranked >> (gives_list(call->info) ? 0 : i) & 1;
+    }
     return node;
 }
 
@@ -489,6 +500,25 @@ static const struct activation *take_activation(const struct op_call *call)
         return wnn_activation(handle);
     }
     return NULL;
+}
+
+static bool check_operands(struct op_call *call, void *context)
+{
+    struct WNNGraphBuilderImpl *builder = context;
+    return wnn_op_check_operands(call, builder->host->types, builder->context);
+}
+
+static bool infer(struct WNNGraphBuilderImpl *builder, struct op_call *call)
+{
+    if (wnn_has_unranked(call))
+        return wnn_infer_unranked(call, check_operands, builder);
+    bool list = gives_list(call->info);
+    call->out_capacity = list ? MAX_TENSORS : 3;
+    call->out = list ? NULL : wnn_arena_allocate(&builder->graph.arena, 3 * sizeof call->out[0]);
+    if (!call->out && !list)
+        return wnn_fail_memory(call->error);
+    call->out_count = 1;
+    return check_operands(call, builder) && call->info->infer(call) && wnn_values_infer(call);
 }
 
 // Everything of a call up to, and not including, the change of the graph.
@@ -507,18 +537,7 @@ static bool check_and_infer(struct WNNGraphBuilderImpl *builder, struct op_call 
     call->in = in;
     call->in_count = (unsigned)in_count;
     if (!wnn_attrs_take(call, &builder->graph, attrs) ||
-        !collect_operands(builder, call, count, operands, in) ||
-        !wnn_op_check_operands(call, builder->host->types, builder->context))
-        return false;
-
-    const struct op_row *result = output_row(call->info, 0);
-    bool list = result && result->kind == ROW_OUTPUT_LIST;
-    call->out_capacity = list ? MAX_TENSORS : 3;
-    call->out = list ? NULL : wnn_arena_allocate(&builder->graph.arena, 3 * sizeof call->out[0]);
-    if (!call->out && !list)
-        return wnn_fail_memory(call->error);
-    call->out_count = 1;
-    if (!call->info->infer(call) || !wnn_values_infer(call))
+        !collect_operands(builder, call, count, operands, in) || !infer(builder, call))
         return false;
     if (builder->graph.sizes.exhausted)
         return wnn_op_fail(call, "more than %d sizes that are not known, or no memory for them",

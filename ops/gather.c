@@ -67,14 +67,15 @@ static bool select_nd(struct op_call *call, struct shape *selected)
 {
     const struct shape *input = &call->in[0]->type.shape, *indices = &call->in[1]->type.shape;
     uint32_t coordinates = indices->dim[indices->rank - 1];
-    if (wnn_size_is_symbolic(call->sizes, coordinates))
-        return wnn_op_fail(call, "indices %s has coordinates of an unknown number of items",
-                           SHAPE_OF(call, indices));
+    selected->rank = 0;
+    if (wnn_size_is_symbolic(call->sizes, coordinates)) {
+        call->unranked = 1;
+        return true;
+    }
     if (coordinates > input->rank)
         return wnn_op_fail(
             call, "indices %s has coordinates of %u items; expected at most %u, the rank of input %s",
             SHAPE_OF(call, indices), coordinates, input->rank, SHAPE_OF(call, input));
-    selected->rank = 0;
     wnn_shape_append(selected, indices->dim, indices->rank - 1);
     wnn_shape_append(selected, input->dim + coordinates, input->rank - coordinates);
     if (selected->rank > WNN_MAX_RANK)
@@ -94,15 +95,16 @@ bool wnn_infer_gatherND(struct op_call *call)
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-scatternd
 bool wnn_infer_scatterND(struct op_call *call)
 {
-    struct shape selected;
+    struct shape selected = {0};
     const struct shape *updates = &call->in[2]->type.shape;
     if (!select_nd(call, &selected))
         return false;
-    if (wnn_shapes_differ(call->sizes, &selected, updates))
+    if (!call->unranked && wnn_shapes_differ(call->sizes, &selected, updates))
         return wnn_op_fail(call, "updates has shape %s; expected %s (input %s, indices %s)",
                            SHAPE_OF(call, updates), SHAPE_OF(call, &selected),
                            SHAPE_OF(call, &call->in[0]->type.shape),
                            SHAPE_OF(call, &call->in[1]->type.shape));
+    call->unranked = 0; // of the selection
     call->out[0] = call->in[0]->type;
     return true;
 }

@@ -304,6 +304,7 @@ struct op_call {
     struct error *error;
     void *sibling_attrs;         // of the operator that can take its place now (wnn_op_sibling), or NULL
     const struct values *values; // of the outputs, as far as anything is known (ops/values.h), or NULL
+    uint32_t unranked; // by bit, outputs whose rank is not known, and is 0; bit 0 is for all of a list
 };
 
 // Text of shapes and sizes for messages of a call.

@@ -41,7 +41,7 @@ WNNStatus wnnGraphBuilderGetOperand(WNNGraphBuilder builder, size_t index, WNNRe
                                                                : WNNOperandSource_Constant,
                                     .name = wnn_string_view(from->name),
                                     .dataType = from->type.type,
-                                    .shape = {from->type.shape.dim, from->type.shape.rank}};
+                                    .shape = wnnOperandGetShape((WNNOperand)from)};
     if (from->constant) {
         operand->data = from->constant->data;
         operand->byteLength = from->constant->bytes;

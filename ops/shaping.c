@@ -49,6 +49,14 @@ static bool fail_item(struct op_call *call, const char *name, size_t i, int64_t 
                        WNN_MAX_DIMENSION);
 }
 
+static bool fail_data(struct op_call *call, const char *name)
+{
+    return wnn_op_fail(call,
+                       "%s depends on the data of an input, or on an operator that is not computed while a "
+                       "graph is built; expected a constant, or what follows from shapes",
+                       name);
+}
+
 // One item of a list as a size.
 static bool take_item(struct op_call *call, const char *name, size_t i, const struct value *value,
                       uint32_t *size, bool *known)
@@ -79,16 +87,13 @@ static bool take_list(struct op_call *call, const char *name, const struct opera
     static const struct value late = {.number = {.type = WNNNumberType_Undefined}};
     uint32_t count = operand->type.shape.dim[0];
     const struct values *values = NULL;
-    if (wnn_size_is_symbolic(call->sizes, count) || count > MAX_ITEMS)
-        return wnn_op_fail(call, "%s has %s items; expected a known number, at most %d", name,
-                           SIZE_OF(call, count), MAX_ITEMS);
+    if (count > MAX_ITEMS)
+        return wnn_op_fail(call, "%s has %s items; expected at most %d", name, SIZE_OF(call, count),
+                           MAX_ITEMS);
     if (!operand->constant && !wnn_values_of(call, operand, &values))
         return false;
     if (!operand->constant && !values)
-        return wnn_op_fail(call,
-                           "%s depends on the data of an input, or on an operator that is not computed while "
-                           "a graph is built; expected a constant, or what follows from shapes",
-                           name);
+        return fail_data(call, name);
     uint32_t *items = wnn_arena_allocate(call->arena, (count + (size_t)1) * sizeof items[0]);
     if (!items)
         return wnn_fail_memory(call->error);
@@ -100,6 +105,33 @@ static bool take_list(struct op_call *call, const char *name, const struct opera
             return false;
     }
     *list = (WNNUint32List){items, count};
+    return true;
+}
+
+// A list of which the number of items is not known: the rank of results, or that of the input.
+static bool infer_uncounted(struct op_call *call, const char *name, const struct operand *operand)
+{
+    const struct descriptor *input = &call->in[0]->type;
+    uint32_t count = operand->type.shape.dim[0];
+    bool ranks = call->op == WNN_OP_reshapeDynamic || call->op == WNN_OP_expandDynamic;
+    const struct values *values = NULL;
+    if (!wnn_values_of(call, operand, &values))
+        return false;
+    if (!values)
+        return fail_data(call, name);
+    if (call->op == WNN_OP_splitDynamic)
+        return wnn_op_fail(call, "%s has %s items; expected a known number, that of the results", name,
+                           SIZE_OF(call, count));
+    if (wnn_size_range(call->sizes, count).min > WNN_MAX_RANK)
+        return wnn_op_fail(call, "%s has %s items; expected at most %d", name, SIZE_OF(call, count),
+                           WNN_MAX_RANK);
+    call->out[0] = *input;
+    call->unranked = ranks;
+    if (ranks)
+        call->out[0].shape.rank = 0;
+    for (unsigned d = 0; d < call->out[0].shape.rank; d++)
+        call->out[0].shape.dim[d] = wnn_size_unknown(
+            call->sizes, (struct bounds){wnn_min_dimension(call->limits), WNN_MAX_DIMENSION});
     return true;
 }
 
@@ -118,6 +150,8 @@ bool wnn_infer_dynamic(struct op_call *call)
     for (const struct op_row *row = call->info->rows; row->name; row++) {
         if (!wnn_op_row_is_input(row) || input++ == 0 || !call->in[input - 1])
             continue;
+        if (wnn_size_is_symbolic(call->sizes, call->in[input - 1]->type.shape.dim[0]))
+            return infer_uncounted(call, row->name, call->in[input - 1]);
         const struct op_row *to =
             wnn_op_attr_row(info, (struct string){row->name, strlen(row->name)}, ATTR_u32s);
         WNNUint32List list;
@@ -171,9 +205,11 @@ bool wnn_infer_squeeze(struct op_call *call)
     }
     for (unsigned d = 0; d < input->rank; d++) {
         bool may_be_one = !wnn_sizes_differ(call->sizes, input->dim[d], 1);
-        if (options->axes.count == WNN_LIST_ABSENT && may_be_one && input->dim[d] != 1)
-            return wnn_op_fail(call, "dimension %u of input %s may be 1 or not; expected axes", d,
-                               SHAPE_OF(call, input));
+        if (options->axes.count == WNN_LIST_ABSENT && may_be_one && input->dim[d] != 1) {
+            call->out[0] = (struct descriptor){.type = call->in[0]->type.type};
+            call->unranked = 1;
+            return true;
+        }
         if (options->axes.count == WNN_LIST_ABSENT ? !may_be_one : !(axes & 1u << d))
             wnn_shape_append(&shape, &input->dim[d], 1);
     }
@@ -270,11 +306,7 @@ bool wnn_infer_range(struct op_call *call)
         if (!wnn_values_of(call, call->in[i], &values))
             return false;
         if (!values)
-            return wnn_op_fail(
-                call,
-                "%s depends on the data of an input, or on an operator that is not computed while "
-                "a graph is built; expected a constant, or what follows from shapes",
-                names[i]);
+            return fail_data(call, names[i]);
         if (values->items)
             item[i] = values->items[0];
         WNNNumber number = item[i].number;

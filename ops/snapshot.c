@@ -119,8 +119,10 @@ static bool copy_node(const struct node *from, struct graph *graph)
     to->label = wnn_string(((const WNNOperatorOptions *)to->attrs)->label);
     for (unsigned i = 0; i < from->in_count; i++)
         to->in[i] = from->in[i] ? from->in[i]->link : NULL;
-    for (unsigned i = 0; i < from->out_count; i++)
+    for (unsigned i = 0; i < from->out_count; i++) {
+        to->out[i]->unranked = from->out[i]->unranked;
         from->out[i]->link = to->out[i];
+    }
     return true;
 }
 

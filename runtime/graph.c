@@ -96,12 +96,14 @@ static bool describe_ports(struct arena *arena, const struct size_table *sizes,
         if (!port->name.data)
             return false;
         port->type = source[i].operand->type;
-        bool known = !wnn_shape_is_symbolic(sizes, &port->type.shape);
+        bool unranked = source[i].operand->unranked,
+             known = !unranked && !wnn_shape_is_symbolic(sizes, &port->type.shape);
         port->bytes = known ? wnn_descriptor_bytes(&port->type) : 0;
         WNNNamedDescriptor *named = &list->named[i];
         named->name = wnn_string_view(port->name);
-        named->descriptor = (WNNOperandDescriptor){.dataType = port->type.type,
-                                                   .shape = {port->type.shape.dim, port->type.shape.rank}};
+        named->descriptor =
+            (WNNOperandDescriptor){.dataType = port->type.type,
+                                   .shape = {unranked ? NULL : port->type.shape.dim, port->type.shape.rank}};
         list->sorted[i] = (uint32_t)i;
     }
     wnn_sort(list->sorted, count, sizeof *list->sorted, name_less, list->ports);

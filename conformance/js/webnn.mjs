@@ -222,7 +222,7 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
 
   const MLOperand = {
     dataType: (operand) => operand.dataType,
-    shape: (operand) => (legacy ? [...operand.shape] : operand.shape),
+    shape: (operand) => (legacy ? operand.shape && [...operand.shape] : operand.shape),
   };
 
   // ------------------------------------------------------------------------------------------------- builder
@@ -333,7 +333,7 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
   // The operand with dimensions of size 1 in front. There is no reshape for types of less than a byte, whose constants
   // are made once more.
   const raise = (builder, value, rank) => {
-    if (value.builder !== builder || value.shape.length >= rank) return value;
+    if (value.builder !== builder || value.shape === null || value.shape.length >= rank) return value;
     const newShape = [...Array(rank - value.shape.length).fill(1), ...value.shape];
     return operand(builder, value.bytes ? native.constant(builder.handle, value.dataType, newShape, value.bytes)
       : native.operator(builder.handle, numberOf('reshape'), [value.id], { newShape }, '')[0]);

@@ -158,7 +158,7 @@ static void test_lists(void)
     REFUSES(reshape_to(F32(4), part(IN(Int32, 4), 1, 2)), "reshapeDynamic: newShape" DATA);
     static int64_t many[8193];
     REFUSES(reshape_to(F32(4), given(WNNDataType_Int32, 8193, many)),
-            "reshapeDynamic: newShape has 8193 items; expected a known number, at most 8192");
+            "reshapeDynamic: newShape has 8193 items; expected at most 8192");
     for (size_t i = 0; i < 80; i++)
         many[i] = 1;
     WNNOperand splits[80];
@@ -409,16 +409,14 @@ static void test_names(void)
     WNNOperand late = wnnGraphBuilderRange(b, as(WNNDataType_Float32, size), scalar(WNNDataType_Float32, 9),
                                            scalar(WNNDataType_Float32, 1), NULL);
     SIZES_ARE(late, "[?]");
-    REFUSES(reshape_to(one, as(WNNDataType_Int32, late)),
-            "reshapeDynamic: newShape has ? items; expected a known number, at most 8192");
+    REQUIRE(!wnnOperandGetShape(reshape_to(one, as(WNNDataType_Int32, late))).data); // of any rank
     // What is certainly wrong is refused.
     REFUSES(reshape_to(x, join(n, GIVEN(Uint32, 7))),
             "reshapeDynamic: newShape [n, 7] does not have the 8 * n elements of input [n, 8]");
     REFUSES(reshape_to(x, wnnGraphBuilderNeg(b, as(WNNDataType_Int32, n), NULL)),
             "reshapeDynamic: newShape[0] is -n; expected 0 to 2147483647");
     WNNSqueezeOptions squeeze = WNN_SQUEEZE_OPTIONS_INIT;
-    REFUSES(wnnGraphBuilderSqueeze(b, x, NULL),
-            "squeeze: dimension 0 of input [n, 8] may be 1 or not; expected axes");
+    REQUIRE(!wnnOperandGetShape(wnnGraphBuilderSqueeze(b, x, NULL)).data); // n may be 1 or not
     squeeze.axes = LIST(0);
     SIZES_ARE(wnnGraphBuilderSqueeze(b, x, &squeeze), "[8]");
     SIZES_ARE(wnnGraphBuilderUnsqueeze(b, x, LIST(1), NULL), "[n, 1, 8]");

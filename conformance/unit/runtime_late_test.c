@@ -252,17 +252,6 @@ static void test_many_sizes(void)
     end();
 }
 
-// Operators of which sizes cannot be computed.
-static void test_unknown_rank(void)
-{
-    begin(0);
-    WNNOperand a = INPUT("a", "n", "4");
-    WNNOperand indices = wnnGraphBuilderCast(builder, INPUT("b", "3", "k"), WNNDataType_Int32, NULL);
-    wnnGraphBuilderGatherND(builder, a, indices, NULL);
-    require_error("gatherND: indices [3, k] has coordinates of an unknown number of items");
-    end();
-}
-
 static void test_names(void)
 {
     begin(0);
@@ -988,7 +977,6 @@ int main(int argc, char **argv)
     CASE(test_sizes());
     CASE(test_certainly_wrong());
     CASE(test_many_sizes());
-    CASE(test_unknown_rank());
     CASE(test_names());
     CASE(test_maybe_wrong());
     CASE(test_equal_names());

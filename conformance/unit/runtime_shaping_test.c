@@ -249,6 +249,156 @@ static void test_told_apart(void)
     end();
 }
 
+static void require_error(const char *expected)
+{
+    WNNError error;
+    wnnGraphBuilderGetError(b, &error);
+    REQUIRE_EQUAL_VIEW(error.message, expected);
+    wnnGraphBuilderClearError(b);
+}
+
+static void require_numbers(size_t count, float factor)
+{
+    REQUIRE_EQUAL_INT(made.byteLength, count * 4);
+    for (size_t i = 0; i < count; i++)
+        REQUIRE(result[i] == factor * data[0][i]);
+}
+
+static bool has_rank(WNNOperand operand)
+{
+    return wnnOperandGetShape(operand).data != NULL;
+}
+
+// What squeeze leaves of dimensions that may be 1 or not, through operators of all ranks.
+static void test_squeezed(void)
+{
+    begin();
+    WNNOperand x = INPUT("x", "n", "1", "m");
+    WNNOperand y = wnnGraphBuilderSqueeze(b, x, NULL);
+    REQUIRE(y && !has_rank(y) && wnnOperandGetShape(y).count == 0);
+    WNNOperand twice = wnnGraphBuilderAdd(b, wnnGraphBuilderRelu(b, y, NULL), y, NULL);
+    REQUIRE(!has_rank(twice));
+    WNNOperand sum = wnnGraphBuilderReduceSum(b, twice, NULL); // of rank 0, which is known
+    REQUIRE(has_rank(sum) && wnnOperandGetShape(sum).count == 0);
+    WNNOperand rows = wnnGraphBuilderReshapeTo2d(b, twice, NULL);
+    REQUIRE_EQUAL_INT(wnnOperandGetShape(rows).count, 2);
+    WNNGraph graph = build(twice), total = build(sum);
+    size_t count;
+    REQUIRE(wnnGraphGetOutputs(graph, &count)->descriptor.shape.data == NULL);
+    REQUIRE(wnnGraphGetOutputs(total, &count)->descriptor.shape.data != NULL);
+    for (uint32_t n = 1; n < 4; n++)
+        for (uint32_t m = 1; m < 4; m++) {
+            REQUIRE(compute(graph, 1, (WNNUint32List[]){LIST(n, 1, m)}));
+            const uint32_t sizes[] = {n > 1 ? n : m, m};
+            require_shape((n > 1) + (m > 1), sizes);
+            require_numbers(n * m, 2);
+            REQUIRE(compute(total, 1, (WNNUint32List[]){LIST(n, 1, m)}));
+            require_shape(0, NULL);
+        }
+    wnnGraphRelease(graph);
+    wnnGraphRelease(total);
+    end();
+}
+
+// As many sizes as there are: the rank is a number of items.
+static void test_counted(void)
+{
+    begin();
+    WNNOperand x = INPUT("x", "n", "m"),
+               shape = wnnGraphBuilderShape(b, wnnGraphBuilderSqueeze(b, x, NULL), NULL);
+    REQUIRE_EQUAL_INT(wnnOperandGetShape(shape).count, 1);
+    WNNReshapeTo2dOptions whole = WNN_RESHAPE_TO_2D_OPTIONS_INIT;
+    whole.axis = 0;
+    WNNOperand flat = wnnGraphBuilderReshapeTo2d(b, x, &whole);
+    WNNOperand y = wnnGraphBuilderReshapeDynamic(b, flat, shape, NULL);
+    REQUIRE(y && !has_rank(y));
+    WNNGraph graph = build(wnnGraphBuilderTranspose(b, wnnGraphBuilderTranspose(b, y, NULL), NULL));
+    for (uint32_t n = 1; n < 4; n++) {
+        REQUIRE(compute(graph, 1, (WNNUint32List[]){LIST(n, 3)}));
+        require_shape(1 + (n > 1), (const uint32_t[]){n > 1 ? n : 3, 3});
+        require_numbers(n * 3, 1);
+    }
+    wnnGraphRelease(graph);
+    // A list for each dimension of something that has a rank: of other sizes.
+    WNNOperand zeros = wnnGraphBuilderSub(b, shape, shape, NULL);
+    WNNOperand sliced = wnnGraphBuilderSliceDynamic(b, x, zeros, shape, NULL);
+    REQUIRE_EQUAL_INT(wnnOperandGetShape(sliced).count, 2);
+    graph = build(sliced);
+    REQUIRE(compute(graph, 1, (WNNUint32List[]){LIST(2, 3)}));
+    REQUIRE_SHAPE(2, 3);
+    REQUIRE(!compute(graph, 1, (WNNUint32List[]){LIST(1, 3)})); // one size of two
+    wnnGraphRelease(graph);
+    REQUIRE_EQUAL_INT(wnnGraphBuilderSplitDynamic(b, x, shape, NULL, 0, NULL), 0);
+    require_error("splitDynamic: splits has ? items; expected a known number, that of the results");
+    end();
+}
+
+// What coordinates of an unknown number of items select.
+static void test_selected(void)
+{
+    begin();
+    WNNOperand x = INPUT("x", "3", "4"),
+               places = wnnGraphBuilderCast(b, INPUT("z", "2", "k"), WNNDataType_Int32, NULL);
+    places = wnnGraphBuilderMin(b, places, NUMBERS(0), NULL);
+    WNNGraph graph = build(wnnGraphBuilderGatherND(b, x, places, NULL));
+    REQUIRE(compute(graph, 2, (WNNUint32List[]){LIST(3, 4), LIST(2, 1)}));
+    REQUIRE_SHAPE(2, 4);
+    for (unsigned i = 0; i < 8; i++)
+        REQUIRE(result[i] == data[0][i % 4]);
+    REQUIRE(compute(graph, 2, (WNNUint32List[]){LIST(3, 4), LIST(2, 2)}));
+    REQUIRE_SHAPE(2);
+    REQUIRE(!compute(graph, 2, (WNNUint32List[]){LIST(3, 4), LIST(2, 3)}));
+    wnnGraphRelease(graph);
+    WNNOperand updates = wnnGraphBuilderGatherND(b, x, places, NULL),
+               y = wnnGraphBuilderScatterND(b, x, places, updates, NULL);
+    REQUIRE_EQUAL_INT(wnnOperandGetShape(y).count, 2);
+    graph = build(y);
+    for (uint32_t k = 1; k < 3; k++) {
+        REQUIRE(compute(graph, 2, (WNNUint32List[]){LIST(3, 4), LIST(2, k)}));
+        require_numbers(12, 1);
+    }
+    wnnGraphRelease(graph);
+    end();
+}
+
+// What is wrong whatever the rank is refused at the call, and what may be wrong when it is known.
+static void test_wrong_ranks(void)
+{
+    begin();
+    WNNOperand x = wnnGraphBuilderSqueeze(b, INPUT("x", "n", "m"), NULL),
+               three = numbers(3, (const int32_t[]){1, 2, 3});
+    wnnGraphBuilderLogicalNot(b, x, NULL);
+    require_error("logicalNot: a has data type float32; expected uint8");
+    wnnGraphBuilderMatmul(b, wnnGraphBuilderCast(b, three, WNNDataType_Float32, NULL), x, NULL);
+    require_error("matmul: a has shape [3] of rank 1; expected rank 2 to 8");
+    WNNTransposeOptions transposed = WNN_TRANSPOSE_OPTIONS_INIT;
+    transposed.permutation = LIST(1, 0);
+    WNNOperand y = wnnGraphBuilderTranspose(b, x, &transposed);
+    REQUIRE_EQUAL_INT(wnnOperandGetShape(y).count, 2); // by its permutation
+    transposed.permutation = LIST(1, 1);
+    wnnGraphBuilderTranspose(b, x, &transposed);
+    require_error("transpose: permutation has 2 items; expected 8, and no other rank fits");
+    WNNGraph graph = build(y);
+    REQUIRE(compute(graph, 1, (WNNUint32List[]){LIST(2, 3)}));
+    REQUIRE_SHAPE(3, 2);
+    REQUIRE(!compute(graph, 1, (WNNUint32List[]){LIST(1, 3)}));
+    REQUIRE_EQUAL_STR(message, "computeShapes: transpose: permutation has 2 items; expected 1");
+    wnnGraphRelease(graph);
+    // Results of a list, and operands of one.
+    WNNOperand halves[2];
+    REQUIRE_EQUAL_INT(wnnGraphBuilderSplit(b, x, 2, NULL, 2, halves), 2);
+    REQUIRE(!has_rank(halves[0]) && !has_rank(halves[1]));
+    graph = build(wnnGraphBuilderConcat(b, 2, (WNNOperand[]){halves[1], halves[0]}, 0, NULL));
+    REQUIRE(compute(graph, 1, (WNNUint32List[]){LIST(4, 1)}));
+    REQUIRE_SHAPE(4);
+    REQUIRE(result[0] == data[0][2] && result[3] == data[0][1]);
+    REQUIRE(compute(graph, 1, (WNNUint32List[]){LIST(2, 5)}));
+    REQUIRE_SHAPE(2, 5);
+    REQUIRE(!compute(graph, 1, (WNNUint32List[]){LIST(3, 5)}));
+    wnnGraphRelease(graph);
+    end();
+}
+
 // What may be wrong is found when sizes are known.
 static void test_refusals(void)
 {
@@ -302,6 +452,10 @@ int main(int argc, char **argv)
     CASE(test_choices());
     CASE(test_range());
     CASE(test_told_apart());
+    CASE(test_squeezed());
+    CASE(test_counted());
+    CASE(test_selected());
+    CASE(test_wrong_ranks());
     CASE(test_refusals());
     CASE(test_kernels());
     return cases_end();

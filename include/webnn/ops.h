@@ -830,7 +830,7 @@ WNN_EXPORT WNNOperand wnnGraphBuilderRange(WNNGraphBuilder builder, WNNOperand s
 typedef struct WNNSqueezeOptions {
     const WNNChainedStruct *nextInChain;
     WNNStringView label;
-    WNNUint32List axes; // of size 1; absent: all that are, which must be known when the operator is recorded
+    WNNUint32List axes; // of size 1; absent: all that are, so that sizes that are not known may tell the rank of the result
 } WNNSqueezeOptions;
 #define WNN_SQUEEZE_OPTIONS_INIT { NULL, WNN_STRING_VIEW_INIT, WNN_UINT32_LIST_INIT }
 

@@ -307,12 +307,13 @@ typedef struct WNNOperandDescriptor {
 //   sizes that follow from shapes but not from data, which are refused, and expandDynamic in one direction, the other
 //   being an open question of the draft;
 // - beyond it: minSize and maxSize, sizes in the lists of all operators, and computing with them;
-// - not: operands without a rank, whose shape is null there until sizes are known. Axes, layouts and broadcasting of
-//   all that follows are checked by ranks when a graph is recorded, and whatever may have several is refused then:
-//   squeeze without axes where a dimension may be 1 or not (of a minSize from 2 on it is not; or give axes); a list of
-//   sizes that is an operand of an unknown number of items, of each Dynamic operator; gatherND and scatterND of indices
-//   whose last dimension is not known. What has a rank whatever the sizes is recorded: reshapeTo2d, and squeeze and
-//   unsqueeze with axes.
+// - not: inputs without a rank, and splitDynamic into an unknown number of parts.
+//
+// The rank of a result may be told by sizes, too: squeeze without axes where a dimension may be 1 or not, reshapeDynamic and
+// expandDynamic to a list of an unknown number of items, gatherND of indices whose last dimension is not known, and
+// what is made of these. wnnOperandGetShape gives no list then (data NULL, count 0; that of a scalar has data), and so does
+// the descriptor of an output. A call with such operands is refused if it is wrong for all ranks that they may
+// have; wnnGraphComputeShapes tells the ranks. Graphs with them are optimized anew for each set of sizes.
 
 // One dimension of an input.
 typedef struct WNNDimension {
@@ -977,7 +978,7 @@ WNN_EXPORT WNNOperand wnnGraphBuilderRangeConstant(WNNGraphBuilder builder, WNNN
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-constant-tensor
 WNN_EXPORT WNNOperand wnnGraphBuilderTensorConstant(WNNGraphBuilder builder, WNNTensor tensor);
 
-// https://www.w3.org/TR/webnn/#api-mloperand. The list is valid as long as the operand.
+// https://www.w3.org/TR/webnn/#api-mloperand. The list is valid as long as the operand; data NULL: not even the rank is known.
 WNN_EXPORT WNNDataType wnnOperandGetDataType(WNNOperand operand);
 WNN_EXPORT WNNUint32List wnnOperandGetShape(WNNOperand operand);
 

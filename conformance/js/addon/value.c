@@ -275,7 +275,8 @@ bool wnn_js_set_descriptor(napi_env env, napi_value object, WNNDataType type, WN
                            WNNGraphBuilder builder, WNNGraph graph)
 {
     napi_value dimensions, dimension;
-    if (!wnn_js_ok(env, napi_create_array_with_length(env, shape.count, &dimensions)))
+    if (!wnn_js_ok(env, shape.data ? napi_create_array_with_length(env, shape.count, &dimensions)
+                                   : napi_get_null(env, &dimensions)))
         return false;
     for (size_t i = 0; i < shape.count; i++)
         if (!size_value(env, shape.data[i], builder, graph, &dimension) ||
