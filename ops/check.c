@@ -91,6 +91,17 @@ bool wnn_op_fail(struct op_call *call, const char *format, ...)
     return wnn_fail(call->error, WNNStatus_TypeError, "%s", buffer);
 }
 
+static bool check_rank(struct op_call *call, const struct op_row *row, const struct shape *shape)
+{
+    if (shape->rank >= row->min_rank && shape->rank <= row->max_rank)
+        return true;
+    if (row->min_rank == row->max_rank)
+        return wnn_op_fail(call, "%s has shape %s of rank %u; expected rank %u", row->name, SHAPE_TEXT(shape),
+                           shape->rank, row->min_rank);
+    return wnn_op_fail(call, "%s has shape %s of rank %u; expected rank %u to %u", row->name,
+                       SHAPE_TEXT(shape), shape->rank, row->min_rank, row->max_rank);
+}
+
 static bool check_operand(struct op_call *call, const struct op_row *row, const struct operand *operand)
 {
     char buffer[WNN_DTYPES_TEXT];
@@ -105,12 +116,17 @@ static bool check_operand(struct op_call *call, const struct op_row *row, const 
         return wnn_op_fail(call, "%s has data type %s; expected %s", row->name, wnn_dtype_name(type->type),
                            wnn_dtypes_text(row->types, buffer));
     }
-    if (type->shape.rank < row->min_rank || type->shape.rank > row->max_rank) {
-        if (row->min_rank == row->max_rank)
-            return wnn_op_fail(call, "%s has shape %s of rank %u; expected rank %u", row->name,
-                               SHAPE_TEXT(&type->shape), type->shape.rank, row->min_rank);
-        return wnn_op_fail(call, "%s has shape %s of rank %u; expected rank %u to %u", row->name,
-                           SHAPE_TEXT(&type->shape), type->shape.rank, row->min_rank, row->max_rank);
+    return check_rank(call, row, &type->shape);
+}
+
+bool wnn_op_check_ranks(struct op_call *call)
+{
+    unsigned index = 0;
+    for (const struct op_row *row = call->info->rows; row->name; row++) {
+        unsigned end = row->kind == ROW_INPUT_LIST ? call->in_count : index + wnn_op_row_is_input(row);
+        for (; index < end; index++)
+            if (call->in[index] && !check_rank(call, row, &call->in[index]->type.shape))
+                return false;
     }
     return true;
 }

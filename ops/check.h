@@ -24,6 +24,9 @@ bool wnn_check_limits(const WNNLimits *limits, const struct size_table *sizes, c
 // A name or label: length and UTF-8.
 bool wnn_check_string(const WNNLimits *limits, const char *what, WNNStringView view, struct error *error);
 
+// The ranks of the operands of a call that are there, by the table.
+bool wnn_op_check_ranks(struct op_call *call);
+
 // The operands of a call that are there: data types and ranks by the table, and by `types`, which is asked
 // what is supported of a row.
 bool wnn_op_check_operands(struct op_call *call,

@@ -61,9 +61,10 @@ static uint64_t choose(uint64_t seed, uint64_t a, uint64_t b, uint64_t c)
 struct trial {
     uint64_t seed;
     WNNContext context;
-    const struct graph *source;
-    unsigned set; // of sizes; SETS: names
-    bool alike;   // sizes leave the same remainders
+    const struct random_graph *random;
+    const struct graph *source; // its nodes
+    unsigned set;               // of sizes; SETS: names
+    bool alike;                 // sizes leave the same remainders
 };
 
 // One recording, by the index of the operands of the source.
@@ -131,6 +132,16 @@ static void record_constant(struct recording *recording, const struct operand *c
         recording->builder, &descriptor, constant->constant->data, constant->constant->bytes);
 }
 
+// Whether its rank may be known later than its name, so that there is no dimension to be named.
+static bool may_lack_rank(const struct operand *operand)
+{
+    const struct node *node = operand->producer;
+    bool lacks = node && (node->op == WNN_OP_squeeze || node->op == WNN_OP_gatherND);
+    for (unsigned i = 0; node && !lacks && i < node->in_count; i++)
+        lacks = node->in[i] && may_lack_rank(node->in[i]);
+    return lacks;
+}
+
 // Sizes that attributes say come now and then of an operand instead, where that has the same; and sizes of
 // outputs are mostly left to inference.
 static void change_sizes(const struct trial *trial, const struct node *node, WNNOperand input,
@@ -147,7 +158,8 @@ static void change_sizes(const struct trial *trial, const struct node *node, WNN
         unsigned d = (unsigned)(choose(trial->seed, 5, node->index, i) % (shape->rank ? shape->rank : 1));
         if (i < shape->rank && choose(trial->seed, 6, node->index, i) % 100 < 70)
             d = (unsigned)i;
-        if (d < shape->rank && shape->dim[d] == items[i] && choose(trial->seed, 7, node->index, i) % 100 < 80)
+        if (d < shape->rank && shape->dim[d] == items[i] && !may_lack_rank(node->in[0]) &&
+            choose(trial->seed, 7, node->index, i) % 100 < 80)
             items[i] = wnnOperandGetShape(input).data[d];
     }
     if (list->count <= WNN_MAX_RANK)
@@ -286,6 +298,20 @@ static void record_node(const struct trial *trial, struct recording *recording, 
     wnn_arena_free(&arena);
 }
 
+// An output that has lost its dimensions of size 1 now and then, and with that its rank if sizes are not
+// known.
+static WNNOperand squeeze(const struct trial *trial, WNNGraphBuilder builder, WNNOperand output, size_t i)
+{
+    uint64_t choice = choose(trial->seed, 12, i, 0) % 100;
+    if (choice >= 30)
+        return output;
+    output = wnnGraphBuilderSqueeze(builder, output, NULL);
+    if (choice % 3 == 0)
+        return wnnGraphBuilderTranspose(builder, output, NULL);
+    return choice % 3 == 1 ? wnnGraphBuilderConcat(builder, 2, (WNNOperand[]){output, output}, 0, NULL)
+                           : output;
+}
+
 static void record(const struct trial *trial, struct recording *recording)
 {
     const struct graph *source = trial->source;
@@ -302,6 +328,11 @@ static void record(const struct trial *trial, struct recording *recording)
     wnnGraphBuilderGetError(recording->builder, &error);
     for (size_t i = 0; i < source->node_count && error.status == WNNStatus_Success; i++) {
         record_node(trial, recording, source->nodes[i]);
+        wnnGraphBuilderGetError(recording->builder, &error);
+    }
+    for (size_t i = 0; i < trial->random->output_count && error.status == WNNStatus_Success; i++) {
+        uint32_t index = wnn_operand(trial->random->outputs[i].value->operand)->index;
+        recording->operands[index] = squeeze(trial, recording->builder, recording->operands[index], i);
         wnnGraphBuilderGetError(recording->builder, &error);
     }
     snprintf(recording->refusal, sizeof recording->refusal, "%s", error.message.data);
@@ -691,7 +722,7 @@ static void begin(struct late_graph *late, WNNContext context, uint64_t seed, bo
     if (wnnContextCreateGraphBuilder(context, &late->builder))
         abort();
     wnn_random_graph(seed, (struct random_kind){.small = true}, late->builder, &late->random);
-    late->trial = (struct trial){seed, context, &late->builder->graph, SETS, alike};
+    late->trial = (struct trial){seed, context, &late->random, &late->builder->graph, SETS, alike};
     late->recording = (struct recording){.builder = NULL};
     record(&late->trial, &late->recording);
     memcpy(late->refusal, late->recording.refusal, sizeof late->refusal);
