@@ -25,6 +25,7 @@ struct trials {
     struct op_call *call;
     bool (*check)(struct op_call *call, void *context);
     void *context;
+    // NULL: all of a list, which have one rank.
     const struct operand *unranked[MAX_OPERANDS];
     unsigned count;               // of them
     unsigned ranks[MAX_OPERANDS]; // of this trial
@@ -70,12 +71,17 @@ static struct operand **try_operands(const struct trials *trials)
 {
     const struct op_call *call = trials->call;
     struct operand **in = wnn_arena_copy(call->arena, call->in, call->in_count * sizeof in[0]);
-    for (unsigned k = 0; in && k < trials->count; k++) {
-        struct operand *operand = try_operand(trials, trials->unranked[k], trials->ranks[k]);
-        for (unsigned i = 0; operand && i < call->in_count; i++)
-            if (call->in[i] == trials->unranked[k])
-                in[i] = operand;
-        if (!operand)
+    for (unsigned i = 0; in && i < call->in_count; i++) {
+        unsigned k = 0, first;
+        if (!in[i] || !call->in[i]->unranked)
+            continue;
+        while (trials->unranked[k] && trials->unranked[k] != call->in[i])
+            k++;
+        // What is there twice is the same, but in a list, which may be long.
+        for (first = trials->unranked[k] ? 0 : i; call->in[first] != call->in[i]; first++)
+            continue;
+        in[i] = first < i ? in[first] : try_operand(trials, call->in[i], trials->ranks[k]);
+        if (!in[i])
             return NULL;
     }
     return in;
@@ -161,6 +167,7 @@ static bool list_unranked(struct trials *trials)
             unsigned k = 0;
             if (!operand || !operand->unranked)
                 continue;
+            operand = row->kind == ROW_INPUT_LIST ? NULL : operand;
             while (k < trials->count && trials->unranked[k] != operand)
                 k++;
             if (k == MAX_OPERANDS)

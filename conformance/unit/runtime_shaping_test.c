@@ -396,6 +396,14 @@ static void test_wrong_ranks(void)
     REQUIRE_SHAPE(2, 5);
     REQUIRE(!compute(graph, 1, (WNNUint32List[]){LIST(3, 5)}));
     wnnGraphRelease(graph);
+    WNNOperand many[12];
+    for (unsigned i = 0; i < 12; i++)
+        many[i] = i % 4 == 3 ? many[i - 1] : wnnGraphBuilderNeg(b, x, NULL);
+    graph = build(wnnGraphBuilderConcat(b, 12, many, 0, NULL));
+    REQUIRE(compute(graph, 1, (WNNUint32List[]){LIST(1, 2)}));
+    REQUIRE_SHAPE(24);
+    REQUIRE(result[23] == -data[0][1]);
+    wnnGraphRelease(graph);
     end();
 }
 
