@@ -3,12 +3,11 @@
 
 #include "ops/values.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum {
     MAX_RESULTS = 3,    // that are not a list
-    MAX_OPERANDS = 8,   // without a rank, of which all combinations are looked at
-    MAX_TRIALS = 1024,  // if there are no more of these
     LIST_RESULTS = 8192 // of split
 };
 
@@ -26,10 +25,10 @@ struct trials {
     bool (*check)(struct op_call *call, void *context);
     void *context;
     // NULL: all of a list, which have one rank.
-    const struct operand *unranked[MAX_OPERANDS];
-    unsigned count;               // of them
-    unsigned ranks[MAX_OPERANDS]; // of this trial
-    unsigned least[MAX_OPERANDS], most[MAX_OPERANDS];
+    const struct operand *unranked[WNN_UNRANKED_OPERANDS];
+    unsigned count;                        // of them
+    unsigned ranks[WNN_UNRANKED_OPERANDS]; // of this trial
+    unsigned least[WNN_UNRANKED_OPERANDS], most[WNN_UNRANKED_OPERANDS];
     bool list;    // the results are one
     size_t sizes; // that there were before
     struct common common;
@@ -153,13 +152,11 @@ static bool try_ranks(struct trials *trials)
 // All of them
 // ---------------------------------------------------------------------------------------------------------------
 
-// The operands without a rank, each once, and the ranks that the table lets them have. False: they are too
-// many for all combinations.
-static bool list_unranked(struct trials *trials)
+// The operands without a rank, each once, and the ranks that the table lets them have.
+static void list_unranked(struct trials *trials)
 {
     const struct op_call *call = trials->call;
     unsigned index = 0;
-    size_t combinations = 1;
     for (const struct op_row *row = call->info->rows; row->name; row++) {
         unsigned end = row->kind == ROW_INPUT_LIST ? call->in_count : index + wnn_op_row_is_input(row);
         for (; index < end; index++) {
@@ -170,8 +167,7 @@ static bool list_unranked(struct trials *trials)
             operand = row->kind == ROW_INPUT_LIST ? NULL : operand;
             while (k < trials->count && trials->unranked[k] != operand)
                 k++;
-            if (k == MAX_OPERANDS)
-                return false;
+            assert(k < WNN_UNRANKED_OPERANDS);
             if (k == trials->count) {
                 trials->unranked[trials->count++] = operand;
                 trials->most[k] = WNN_MAX_RANK;
@@ -180,9 +176,6 @@ static bool list_unranked(struct trials *trials)
             trials->most[k] = trials->most[k] < row->max_rank ? trials->most[k] : row->max_rank;
         }
     }
-    for (unsigned k = 0; k < trials->count && combinations <= MAX_TRIALS; k++)
-        combinations *= trials->most[k] < trials->least[k] ? 1 : trials->most[k] - trials->least[k] + 1;
-    return combinations <= MAX_TRIALS;
 }
 
 // The next combination; false: that was the last.
@@ -231,8 +224,7 @@ bool wnn_infer_unranked(struct op_call *call, bool (*check)(struct op_call *call
         .call = call, .check = check, .context = context, .sizes = call->sizes->count, .list = true};
     for (const struct op_row *row = call->info->rows; trials.list && row->name; row++)
         trials.list = row->kind != ROW_OUTPUT && row->kind != ROW_OPTIONAL_OUTPUT;
-    if (!list_unranked(&trials))
-        return wnn_op_fail(call, "has more operands of which the rank is not known than can be looked at");
+    list_unranked(&trials);
     memcpy(trials.ranks, trials.least, sizeof trials.ranks);
     do {
         if (!try_ranks(&trials))

@@ -9,6 +9,13 @@
 
 #include "ops/op.h"
 
+enum {
+    // The table lets no operator have more, as a test ensures: operands, all of a list being one, and
+    // combinations of the ranks that they may have.
+    WNN_UNRANKED_OPERANDS = 8,
+    WNN_UNRANKED_TRIALS = 1024
+};
+
 bool wnn_has_unranked(const struct op_call *call);
 
 // Checks and infers a call of which an operand has no rank. `check` is what comes before infer. The result

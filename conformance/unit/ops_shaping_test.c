@@ -417,6 +417,13 @@ static void test_names(void)
             "reshapeDynamic: newShape[0] is -n; expected 0 to 2147483647");
     WNNSqueezeOptions squeeze = WNN_SQUEEZE_OPTIONS_INIT;
     REQUIRE(!wnnOperandGetShape(wnnGraphBuilderSqueeze(b, x, NULL)).data); // n may be 1 or not
+    WNNOperand squeezed = wnnGraphBuilderSqueeze(b, x, NULL);
+    REFUSES(wnnGraphBuilderArgMaxAxes(b, squeezed, NULL),
+            "argMaxAxes: has an operand of which the rank is not known, which this form is not for");
+    REFUSES(reshape_to(x, as(WNNDataType_Int32, NAMED("n"))), "reshapeDynamic: newShape" DATA);
+    uint32_t more = wnnGraphBuilderComputeSize(b, WNNSizeOperator_Add, wnnOperandGetShape(x).data[0], 8);
+    WNNOperand many = wnnGraphBuilderExpand(b, n, (WNNUint32List){&more, 1}, NULL);
+    REFUSES(reshape_to(x, many), "reshapeDynamic: newShape has n + 8 items; expected at most 8");
     squeeze.axes = LIST(0);
     SIZES_ARE(wnnGraphBuilderSqueeze(b, x, &squeeze), "[8]");
     SIZES_ARE(wnnGraphBuilderUnsqueeze(b, x, LIST(1), NULL), "[n, 1, 8]");

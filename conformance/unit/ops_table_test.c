@@ -4,7 +4,7 @@
 // another data type, another rank, another builder, or is left out; and each allowed data type is accepted.
 
 #include "conformance/unit/validation.h"
-#include "ops/op.h"
+#include "ops/unranked.h"
 
 enum {
     MOST = 8
@@ -188,6 +188,21 @@ static void test(const struct legal *legal, WNNGraphBuilder other)
     test_owners(legal, other);
 }
 
+// So few ranks of all operands that all combinations can be looked at.
+static void test_combinations(void)
+{
+    for (enum op op = 0; op < WNN_OP_COUNT; op++) {
+        unsigned operands = 0, combinations = 1;
+        for (const struct op_row *row = wnn_ops[op].rows; row->name; row++) {
+            if (!wnn_op_row_is_input(row))
+                continue;
+            operands++;
+            combinations *= row->max_rank - row->min_rank + 1u;
+        }
+        REQUIRE(operands <= WNN_UNRANKED_OPERANDS && combinations <= WNN_UNRANKED_TRIALS);
+    }
+}
+
 // What matrix units are for, and what counts multiply-adds.
 static void test_multiplies(void)
 {
@@ -264,6 +279,7 @@ int main(int argc, char **argv)
         end();
     }
     CASE(test_multiplies());
+    CASE(test_combinations());
     REQUIRE(!cases_complete() || ops_seen == 95 + 14 + 3);
     return cases_end();
 }
