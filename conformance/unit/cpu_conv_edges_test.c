@@ -373,7 +373,7 @@ int main(int argc, char **argv)
     CASE(test_found());
     CASE(test_without_taps());
     CASE(test_many_phases());
-    CASE(test_covering(count ? atoi(count) : 400));
+    CASE(test_covering(count ? atoi(count) : getenv("WNN_EMULATED") ? 100 : 400));
     CASE(test_random(count ? atoi(count) : 250));
     wnnContextRelease(reference);
     wnnContextRelease(contexts[0]);

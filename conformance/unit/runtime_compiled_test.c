@@ -621,7 +621,8 @@ static void test_bits(void)
     WNNContext limited = create_limited();
     unsigned char *copy = copy_of(&bytes);
     tried.refused = tried.ran = 0;
-    for (size_t i = 0; i < bytes.size; i += i < head ? 1 : 61)
+    size_t step = SANITIZED && !is_cpu() ? 3 : 1; // all take minutes there
+    for (size_t i = 0; i < bytes.size; i += i < head ? step : 61 * step * step)
         for (unsigned bit = 0; bit < 8; bit += SANITIZED || !is_cpu() ? 3 : 1) {
             copy[i] ^= (unsigned char)(1u << bit);
             wnn_seal_compiled(copy, bytes.size);
@@ -629,7 +630,7 @@ static void test_bits(void)
             memcpy(copy, bytes.data, bytes.size);
         }
     fprintf(stderr, "%zu bytes of head: %u refused, %u ran\n", head, tried.refused, tried.ran);
-    REQUIRE(tried.refused > head && tried.ran > head / 16);
+    REQUIRE(tried.refused > head / step && tried.ran > head / step / 16);
     wnnContextRelease(limited);
     free(copy);
     free(bytes.data);
