@@ -4,6 +4,7 @@
 #include "ops/builder.h"
 #include "ops/check.h"
 #include "ops/shaping.h"
+#include "ops/unranked.h"
 #include "ops/values.h"
 
 #include <string.h>
@@ -199,21 +200,13 @@ static void learn_sizes(const struct binder *binder, const struct node *from, co
             wnn_size_learn(sizes, from->out[i]->type.shape.dim[d], call->out[i].shape.dim[d], binder->values);
 }
 
-// Whether the ranks of operands were not known when the node was recorded.
-static bool has_unranked(const struct node *node)
-{
-    bool unranked = false;
-    for (unsigned i = 0; i < node->in_count; i++)
-        unranked |= node->in[i] && node->in[i]->unranked;
-    return unranked;
-}
-
 static bool infer_node(const struct binder *binder, const struct node *from, struct op_call *call,
                        struct operand **in)
 {
     bind_attrs(binder, call->info, call->attrs);
-    if ((has_unranked(from) && !wnn_op_check_ranks(call)) || !call->info->infer(call) ||
-        !wnn_op_check_outputs(call))
+    if (wnn_has_unranked(from->in, from->in_count) && !wnn_op_check_ranks(call)) // which recording could not
+        return false;
+    if (!call->info->infer(call) || !wnn_op_check_outputs(call))
         return false;
     if (binder->learns)
         learn_sizes(binder, from, call);

@@ -510,14 +510,14 @@ static bool check_operands(struct op_call *call, void *context)
 
 static bool infer(struct WNNGraphBuilderImpl *builder, struct op_call *call)
 {
-    if (wnn_has_unranked(call))
-        return wnn_infer_unranked(call, check_operands, builder);
     bool list = gives_list(call->info);
     call->out_capacity = list ? MAX_TENSORS : 3;
     call->out = list ? NULL : wnn_arena_allocate(&builder->graph.arena, 3 * sizeof call->out[0]);
     if (!call->out && !list)
         return wnn_fail_memory(call->error);
     call->out_count = 1;
+    if (wnn_has_unranked(call->in, call->in_count))
+        return wnn_infer_unranked(call, check_operands, builder);
     return check_operands(call, builder) && call->info->infer(call) && wnn_values_infer(call);
 }
 

@@ -7,8 +7,7 @@
 #include <string.h>
 
 enum {
-    MAX_RESULTS = 3,    // that are not a list
-    LIST_RESULTS = 8192 // of split
+    MAX_RESULTS = 3 // that are not a list
 };
 
 // What the results of all trials have in common.
@@ -36,11 +35,11 @@ struct trials {
     bool differ;        // the errors of trials
 };
 
-bool wnn_has_unranked(const struct op_call *call)
+bool wnn_has_unranked(struct operand *const *in, unsigned count)
 {
     bool unranked = false;
-    for (unsigned i = 0; i < call->in_count; i++)
-        unranked |= call->in[i] && call->in[i]->unranked;
+    for (unsigned i = 0; i < count; i++)
+        unranked |= in[i] && in[i]->unranked;
     return unranked;
 }
 
@@ -128,10 +127,9 @@ static bool try_ranks(struct trials *trials)
     trial.error = &error;
     trial.in = try_operands(trials);
     trial.attrs = wnn_op_copy_attrs(call->arena, call->op, call->attrs);
-    trial.out_capacity = trials->list ? LIST_RESULTS : MAX_RESULTS;
-    trial.out = trials->list ? NULL : wnn_arena_allocate(call->arena, MAX_RESULTS * sizeof trial.out[0]);
-    trial.out_count = 1;
-    bool good = (trial.in && trial.attrs && (trial.out || trials->list)) || wnn_fail_memory(&error);
+    if (!trials->list)
+        memset(call->out, 0, call->out_capacity * sizeof call->out[0]);
+    bool good = (trial.in && trial.attrs) || wnn_fail_memory(&error);
     good = good && trials->check(&trial, trials->context) && call->info->infer(&trial) &&
            wnn_values_infer(&trial) && wnn_op_check_outputs(&trial);
     if (good && trial.op != call->op)
@@ -221,9 +219,7 @@ bool wnn_infer_unranked(struct op_call *call, bool (*check)(struct op_call *call
                         void *context)
 {
     struct trials trials = {
-        .call = call, .check = check, .context = context, .sizes = call->sizes->count, .list = true};
-    for (const struct op_row *row = call->info->rows; trials.list && row->name; row++)
-        trials.list = row->kind != ROW_OUTPUT && row->kind != ROW_OPTIONAL_OUTPUT;
+        .call = call, .check = check, .context = context, .sizes = call->sizes->count, .list = !call->out};
     list_unranked(&trials);
     memcpy(trials.ranks, trials.least, sizeof trials.ranks);
     do {

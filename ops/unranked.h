@@ -16,11 +16,12 @@ enum {
     WNN_UNRANKED_TRIALS = 1024
 };
 
-bool wnn_has_unranked(const struct op_call *call);
+// Of operands as a call and a node have them.
+bool wnn_has_unranked(struct operand *const *in, unsigned count);
 
-// Checks and infers a call of which an operand has no rank. `check` is what comes before infer. The result
-// has what the results for all ranks that are possible have in common; false if none is, for the reason that
-// the last of them gives.
+// Checks and infers a call of which an operand has no rank, and which is ready for infer otherwise. `check`
+// is what comes before infer. The result has what the results for all ranks that are possible have in common;
+// false if none is, for the reason that the last of them gives.
 bool wnn_infer_unranked(struct op_call *call, bool (*check)(struct op_call *call, void *context),
                         void *context);
 

@@ -87,8 +87,7 @@ static void product_polish(const struct gemm *gemm, float *c, size_t rows, size_
 #define THIN_UNIT  32 // columns are divided between threads at multiples of this, which vectors divide
 #define PART_BYTES 65536
 #define THIN_BYTES 4096 // of a row at a time: a page, since those of wide rows are far from one another
-#define THIN_WHOLE                                                                                           \
-    4096 // columns of which the sums stay in the first cache: rows that are whole are read whole
+#define THIN_WHOLE 4096 // columns whose sums stay in the first cache: rows of so many are read whole
 #define THIN_TERMS 32
 #define DOT_TERMS  (1 << 17) // at a time, and between two looks at the interrupt
 #define ROW_TERMS  1024      // likewise of rows that are added up
