@@ -8,7 +8,8 @@
 
 #include "cpu/conv/kernel.h"
 
-#define TAPS WNN_CONV_TAPS // that are summed at a time
+#define TAPS       WNN_CONV_TAPS // that are summed at a time
+#define RUN_PIXELS 1024          // that are computed between two looks at whether to go on
 
 struct row {
     const struct conv *conv;
@@ -19,8 +20,8 @@ struct row {
     size_t low, high;
 };
 
-// As many pixels from x on as the kernel computes; one, unless all taps are inside.
-static void run_pixels(const struct row *row, size_t x, bool inside,
+// Pixels from x on; one, unless all taps are inside.
+static void run_pixels(const struct row *row, size_t x, size_t count, bool inside,
                        void (*kernel)(const struct conv_pixels *pixels))
 {
     const struct conv *conv = row->conv;
@@ -31,6 +32,7 @@ static void run_pixels(const struct row *row, size_t x, bool inside,
         .in = in,
         .weights = weights,
         .channels = conv->groups,
+        .count = count,
         .start = conv->bias,
         .out = row->out + (conv->x.out + x * conv->x.out_step) * conv->out_x * row->size,
         .in_step = (size_t)conv->x.step * conv->in_x,
@@ -69,11 +71,12 @@ static void run_row(const struct row *row)
     bool halves = row->conv->output_halves != NULL;
     bool many =
         row->conv->y.taps * row->conv->x.taps > TAPS; // the kernel goes on with sums of one pixel only
-    for (size_t x = 0; x < count && !wnn_interrupted(row->conv->interrupt);) {
+    for (size_t x = 0, run; x < count && !wnn_interrupted(row->conv->interrupt); x += run) {
         bool inside = x >= row->low && x < row->high;
-        size_t pixels = inside && !many ? wnn_min(kernels->rows, row->high - x) : 1;
-        run_pixels(row, x, inside, halves ? kernels->pixels_halves[pixels] : kernels->pixels[pixels]);
-        x += pixels;
+        size_t most = inside && !many ? wnn_min(row->high - x, RUN_PIXELS) : 1,
+               pixels = wnn_min(kernels->rows, most);
+        run = most - most % pixels;
+        run_pixels(row, x, run, inside, halves ? kernels->pixels_halves[pixels] : kernels->pixels[pixels]);
     }
 }
 

@@ -48,6 +48,7 @@ struct conv_pixels {
     const void *const *in;
     const float *const *weights;
     size_t taps, channels;
+    size_t count;       // of pixels, a multiple of those that the kernel computes at a time
     const float *start; // by channel, may be `out` if there is one pixel, or NULL
     const float *range; // as above
     void *out;
