@@ -420,7 +420,38 @@ def functions():
         yield "function" + title, case
 
 
-TABLES = (functions, transformers, attributes_and_inputs, meanings, quantizations, control, counts)
+def orders():
+    """Nodes before those that make what they read, as tools leave them that insert nodes at the end."""
+    links = [node("Mul", f"v{i},v{max(i - 3, 0)}", f"v{i + 1}") if i % 2 else node("Add", f"v{i},x", f"v{i + 1}") for i in range(40)]
+    links[0] = node("Relu", "x", "v1")
+    links = [links[0], *(node(link.op_type, ",".join("x" if name == "v0" else name for name in link.input), link.output[0])
+                         for link in links[1:])]
+    inner = [node("Sigmoid", "late", "i1"), node("Sub", "i1,x", "i2"), node("Tanh", "i2", "i3")]
+    body = [node("Exp", "later", "e")]
+
+    def chain(shuffle):
+        return [links[i] for i in shuffle(len(links))]
+
+    def branches(shuffle):
+        then = helper.make_graph([inner[i] for i in shuffle(len(inner))], "then", [], [onnx.ValueInfoProto(name="i3")])
+        other = helper.make_graph(body, "else", [], [onnx.ValueInfoProto(name="e")])
+        nodes = [node("Neg", "x", "later"), node("Mul", "later,x", "late"),
+                 helper.make_node("If", ["c"], ["f"], then_branch=then, else_branch=other), node("Add", "f,late", "y")]
+        return [nodes[i] for i in shuffle(len(nodes))]
+
+    ways = {"backwards": lambda count: range(count - 1, -1, -1), "by chance": random.permutation,
+            "the first at last": lambda count: [*range(1, count), 0]}
+    for title, shuffle in ways.items():
+        x = floats(3, 4, scale=0.1)
+        yield f"chain {title}", Case(chain(shuffle), {"x": x}, ["v40"])
+        late = -x * x
+        for taken in (True, False):  # ONNX Runtime wants the nodes of a branch in order
+            found = np.tanh(1 / (1 + np.exp(-late)) - x) if taken else np.exp(-x)
+            yield f"branches {title}, {taken}", Case(branches(shuffle), {"x": x}, ["y"], {"c": np.bool_(taken)},
+                                                     expected={"y": found + late})
+
+
+TABLES = (functions, orders, transformers, attributes_and_inputs, meanings, quantizations, control, counts)
 
 
 def cases():

@@ -5,6 +5,7 @@
 
 #include "conformance/unit/require.h"
 #include "tools/model/onnx/file.h"
+#include "tools/model/onnx/order.h"
 
 #include <ftw.h>
 #include <sys/stat.h>
@@ -133,6 +134,36 @@ static int read_model(const char *path, const struct stat *status, int type, str
     return 0;
 }
 
+// Nodes that are written as what they make and what they read, a letter each: "b<a c<b" becomes "c b" sorted.
+// Small letters are read by a node itself, capitals by a graph within it.
+static void test_order(const char *text, const char *expected)
+{
+    enum {
+        MOST = 8
+    };
+    struct onnx_node list[MOST];
+    struct bytes outputs[MOST];
+    unsigned char messages[MOST][64];
+    size_t count = 0;
+    for (const char *at = text; *at; at += *at == ' ', count++) {
+        unsigned char *message = messages[count], *to = message;
+        outputs[count] = (struct bytes){(const unsigned char *)at, 1};
+        for (at += 2; *at && *at != ' '; at++) {
+            unsigned char name = (unsigned char)(*at | 0x20);
+            if (*at == name)
+                to = memcpy(to, (unsigned char[]){0x0A, 1, name}, 3), to += 3;
+            else // the input of a node of the graph of an attribute
+                to = memcpy(to, (unsigned char[]){0x2A, 7, 0x32, 5, 0x0A, 3, 0x0A, 1, name}, 9), to += 9;
+        }
+        list[count] =
+            (struct onnx_node){.outputs = {&outputs[count], 1}, .message = {message, (size_t)(to - message)}};
+    }
+    REQUIRE(wnn_onnx_order(&memory, list, count));
+    for (size_t i = 0; i < count; i++)
+        REQUIRE(list[i].outputs.items[0].data[0] == (unsigned char)expected[i]);
+    REQUIRE(memory.used == 0);
+}
+
 static void test_models(const char *folder)
 {
     REQUIRE(nftw(folder, read_model, 16, FTW_PHYS) == 0);
@@ -146,6 +177,13 @@ int main(int argc, char **argv)
     cases_begin(argc, argv);
     CASE(test_small());
     CASE(test_kinds());
+    CASE(test_order("b<ax c<b d<cb", "bcd"));
+    CASE(test_order("d<cb c<b b<ax", "bcd"));
+    CASE(test_order("c<b e<x b<a d<ce", "bced")); // what can stay in its place does
+    CASE(test_order("d<xB c<x b<c", "cbd"));
+    CASE(test_order("c<b b<c d<e e<x", "cbde")); // a circle: all stay
+    CASE(test_order("b<b c<b", "bc"));
+    CASE(test_order("c<b b<x b<c", "bcb")); // made twice: the first counts
     CASE(test_damaged(BYTES(small), 1));
     if (folder)
         CASE(test_models(folder));

@@ -25,4 +25,13 @@ static inline bool is_text(struct bytes text, const char *expected)
     return same_text(text, (struct bytes){(const unsigned char *)expected, strlen(expected)});
 }
 
+// For tables of names.
+static inline size_t hash_text(struct bytes text)
+{
+    size_t h = (size_t)14695981039346656037U;
+    for (size_t i = 0; i < text.size; i++)
+        h = (h ^ text.data[i]) * (size_t)1099511628211U;
+    return h ^ h >> 29;
+}
+
 #endif

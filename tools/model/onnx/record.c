@@ -51,17 +51,9 @@ struct scope {
 // Names
 // ---------------------------------------------------------------------------------------------------------------
 
-static size_t hash(struct bytes text)
-{
-    size_t h = 14695981039346656037U;
-    for (size_t i = 0; i < text.size; i++)
-        h = (h ^ text.data[i]) * 1099511628211U;
-    return h ^ h >> 29;
-}
-
 static struct name *find_name(struct scope *scope, struct bytes text)
 {
-    size_t h = hash(text);
+    size_t h = hash_text(text);
     for (; scope; scope = scope->outer)
         for (struct name *name = scope->buckets[h % scope->bucket_count]; name; name = name->next)
             if (same_text(name->text, text))
@@ -74,7 +66,7 @@ static struct name *add_name(struct recording *r, struct scope *scope, struct by
     struct name *name = wnn_model_allocate(r->memory, 1, sizeof *name);
     if (!name)
         return fail(r, "there is not enough memory");
-    struct name **bucket = &scope->buckets[hash(text) % scope->bucket_count];
+    struct name **bucket = &scope->buckets[hash_text(text) % scope->bucket_count];
     *name = (struct name){.text = text, .tensor = t, .next = *bucket};
     *bucket = name;
     return name;
