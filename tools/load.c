@@ -213,13 +213,8 @@ static bool add_shapes_at_hand(WNNModel from, const struct load_options *options
             continue;
         }
         uint32_t *sizes = must(wnn_arena_allocate(arena, (rank + 1) * sizeof *sizes));
-        bool good = true;
-        for (size_t d = 0; d < rank; d++) {
+        for (size_t d = 0; d < rank; d++)
             sizes[d] = size_of(&list[i].dimensions[d], say, shapes[i].dim[d + skip]);
-            good &= sizes[d] > 0;
-        }
-        if (!good)
-            continue;
         WNNModelInputValue value = WNN_MODEL_INPUT_VALUE_INIT;
         value.name = list[i].name;
         value.shape = (WNNUint32List){sizes, rank};
@@ -280,6 +275,14 @@ static bool check_names(WNNModel from, const struct load_options *options, struc
     return true;
 }
 
+static void keep_input_names(struct model *model, WNNModel from)
+{
+    const WNNModelValue *inputs = wnnModelGetInputs(from, &model->input_count);
+    model->inputs = must(wnn_arena_allocate(&model->arena, (model->input_count + 1) * sizeof *model->inputs));
+    for (size_t i = 0; i < model->input_count; i++)
+        model->inputs[i] = wnn_string_copy(&model->arena, wnn_string(inputs[i].name));
+}
+
 static bool record(struct model *model, WNNModel from, const struct load_options *options,
                    struct error *error)
 {
@@ -315,6 +318,7 @@ static bool record(struct model *model, WNNModel from, const struct load_options
         WNNModelInfo info = WNN_MODEL_INFO_INIT;
         wnnModelGetInfo(from, &info);
         model->name = wnn_string_copy(&model->arena, wnn_string(info.name));
+        keep_input_names(model, from);
         for (size_t i = 0; i < count; i++) {
             struct string name = wnn_string_copy(&model->arena, wnn_string(outputs[i].name));
             model_add_name(model, name, outputs[i].operand);

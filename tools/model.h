@@ -32,6 +32,8 @@ struct model {
     size_t bucket_count;
     WNNNamedOperand *outputs;
     size_t output_count, output_capacity;
+    struct string *inputs; // names of the file's, also of those that were empty or had values while recording
+    size_t input_count;
     struct string faults; // a line for each node that cannot be recorded, if there are several
 };
 

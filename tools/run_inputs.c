@@ -128,23 +128,12 @@ static bool assign_file(struct run_inputs *inputs, size_t port, const char *path
     return true;
 }
 
-static bool assign_arguments(struct run_inputs *inputs, const struct run_input_options *options,
-                             struct array_set *set, struct error *error)
-{
-    bool good = true;
-    for (size_t i = 0; good && i < options->count; i++) {
-        const char *path;
-        size_t port = run_port_named(inputs->ports, inputs->count, options->arguments[i], &path);
-        good = port == inputs->count && array_set_recognize(path) ? array_set_add_all(set, path, error)
-                                                                  : assign_file(inputs, port, path, error);
-    }
-    return good;
-}
-
 // The inputs of some models, each name once.
 static void list_names(struct name_table *names, const struct model *const *models, size_t model_count)
 {
     for (size_t i = 0; i < model_count; i++) {
+        for (size_t k = 0; k < models[i]->input_count; k++)
+            name_table_add(names, models[i]->inputs[k]);
         const struct graph *graph = model_graph(models[i]);
         for (size_t k = 0; k < graph->operand_count; k++)
             if (graph->operands[k]->input)
@@ -152,19 +141,38 @@ static void list_names(struct name_table *names, const struct model *const *mode
     }
 }
 
-static void assign_arrays(struct run_inputs *inputs, const struct array_set *set,
-                          const struct model *const *models, size_t model_count)
+// Whether an argument is for an input that there is, but that no output depends on, or that is empty.
+static bool is_for_unread(const struct name_table *names, const char *argument)
 {
-    struct name_table names = {.names = NULL};
-    list_names(&names, models, model_count);
-    const struct named_array **found = must_allocate(names.count * sizeof *found);
-    array_set_match(set, ROLE_INPUT, true, names.count, names.names, found);
+    const char *equal = strchr(argument, '=');
+    return equal && name_table_find(names, (struct string){argument, (size_t)(equal - argument)}) != NO_NAME;
+}
+
+static bool assign_arguments(struct run_inputs *inputs, const struct run_input_options *options,
+                             struct array_set *set, const struct name_table *names, struct error *error)
+{
+    bool good = true;
+    for (size_t i = 0; good && i < options->count; i++) {
+        const char *path;
+        size_t port = run_port_named(inputs->ports, inputs->count, options->arguments[i], &path);
+        if (port == inputs->count && array_set_recognize(path))
+            good = array_set_add_all(set, path, error);
+        else if (port < inputs->count || !is_for_unread(names, options->arguments[i]))
+            good = assign_file(inputs, port, path, error);
+    }
+    return good;
+}
+
+static void assign_arrays(struct run_inputs *inputs, const struct array_set *set,
+                          const struct name_table *names)
+{
+    const struct named_array **found = must_allocate(names->count * sizeof *found);
+    array_set_match(set, ROLE_INPUT, true, names->count, names->names, found);
     for (size_t i = 0; i < inputs->count; i++) {
-        size_t at = name_table_find(&names, inputs->ports[i]->name);
+        size_t at = name_table_find(names, inputs->ports[i]->name);
         inputs->arrays[i] = at == NO_NAME ? NULL : found[at];
     }
     free(found);
-    name_table_free(&names);
 }
 
 bool run_inputs_begin(struct run_inputs *inputs, struct run_port *const *ports, size_t count,
@@ -180,10 +188,13 @@ bool run_inputs_begin(struct run_inputs *inputs, struct run_port *const *ports, 
     inputs->seed += inputs->seed == 0;
     for (size_t i = 0; i < count; i++)
         inputs->ports[i] = ports[i];
-    if (!assign_arguments(inputs, options, set, error))
-        return false;
-    assign_arrays(inputs, set, models, model_count);
-    return true;
+    struct name_table names = {.names = NULL};
+    list_names(&names, models, model_count);
+    bool good = assign_arguments(inputs, options, set, &names, error);
+    if (good)
+        assign_arrays(inputs, set, &names);
+    name_table_free(&names);
+    return good;
 }
 
 static void close_file(struct run_inputs *inputs)
