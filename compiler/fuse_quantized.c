@@ -18,7 +18,7 @@ struct scales {
     struct pass_context *context;
     struct graph *graph;
     struct node **quantizer; // by operand: the node that quantizes it and is its only use
-    unsigned char *known;    // by operand: 1 + its use, 0: not looked at
+    unsigned char *known;    // by operand: 1 + its use with a zero point that is constant, 0: not looked at
     bool all;                // not only weights can be integers
 };
 
@@ -29,6 +29,15 @@ static bool is_scale(struct scales *scales, const struct operand *scale, const s
     if (!*known)
         *known = (unsigned char)(1 + wnn_rewrite_scale_use(scale, zero_point));
     return *known > least && zero_point->constant && wnn_dtype_bits(zero_point->type.type) <= 8;
+}
+
+// The scale of the dequantizeLinear in front of an input.
+static bool is_input_scale(struct scales *scales, const struct node *node, unsigned input,
+                           const struct node *before, enum scale_use least)
+{
+    const struct operand *scale = before->in[1], *zero_point = before->in[2];
+    return zero_point->constant ? is_scale(scales, scale, zero_point, least)
+                                : wnn_rewrite_input_scale_use(node, input, scale, zero_point) >= least;
 }
 
 static struct node *dequantize_before(const struct node *node, unsigned i)
@@ -147,7 +156,7 @@ static bool fuse(struct scales *scales, struct node *node, bool *done)
              weights = 0; // that can be integers; the weights of a product are whatever their scales are
     for (unsigned i = 0; i < node->in_count && i < MAX_INPUTS; i++) {
         const struct node *before = dequantize_before(node, i);
-        if (scales->all && before && is_scale(scales, before->in[1], before->in[2], SCALE_BOTH_WAYS))
+        if (scales->all && before && is_input_scale(scales, node, i, before, SCALE_BOTH_WAYS))
             inputs |= 1u << i;
         else if (before && i == 1 && (node->op == WNN_OP_gemm || node->op == WNN_OP_matmul) &&
                  before->in[0]->constant && is_scale(scales, before->in[1], before->in[2], SCALE_OF_WEIGHTS))

@@ -573,9 +573,13 @@ bool wnn_load_node(struct reader *reader)
 // ---------------------------------------------------------------------------------------------------------------
 
 // As fuse_quantized.c has it.
-static bool is_scale(const struct node *node, unsigned at, enum scale_use least)
+static bool is_scale(const struct node *node, const struct expression *fused, unsigned at,
+                     enum scale_use least)
 {
-    return wnn_rewrite_scale_use(node->in[at], node->in[at + 1]) >= least;
+    const struct operand *scale = node->in[at], *zero_point = node->in[at + 1];
+    return (fused->at == WNN_AT_OUTPUT
+                ? wnn_rewrite_scale_use(scale, zero_point)
+                : wnn_rewrite_input_scale_use(node, fused->at, scale, zero_point)) >= least;
 }
 
 // The chain that a backend without chains takes at an input or the output: what fuse_residual.c,
@@ -605,7 +609,7 @@ static bool is_plain_fusion(const struct backend *backend, const struct node *no
             continue;
         bool weights = fused->at == 1 && is_product && node->in[1]->constant && !integers;
         if (!scale || !(backend->supports_quantized || (weights && backend->quantized_weights)) ||
-            !is_scale(node, scale, weights ? SCALE_OF_WEIGHTS : SCALE_BOTH_WAYS))
+            !is_scale(node, fused, scale, weights ? SCALE_OF_WEIGHTS : SCALE_BOTH_WAYS))
             return false;
     }
     return true;

@@ -116,9 +116,9 @@ double wnn_rewrite_value(const struct operand *operand, size_t index)
     return wnn_number_double(wnn_number_load(operand->type.type, operand->constant->data, index));
 }
 
-enum scale_use wnn_rewrite_scale_use(const struct operand *scale, const struct operand *zero_point)
+static enum scale_use use_of_values(const struct operand *scale)
 {
-    if (!wnn_rewrite_is_floats(scale) || !zero_point->constant || wnn_dtype_bits(zero_point->type.type) > 8)
+    if (!wnn_rewrite_is_floats(scale))
         return SCALE_NONE;
     enum scale_use use = SCALE_BOTH_WAYS;
     bool half = scale->type.type == WNNDataType_Float16;
@@ -131,6 +131,27 @@ enum scale_use wnn_rewrite_scale_use(const struct operand *scale, const struct o
             use = SCALE_OF_WEIGHTS;
     }
     return use;
+}
+
+enum scale_use wnn_rewrite_scale_use(const struct operand *scale, const struct operand *zero_point)
+{
+    bool fits = zero_point->constant && wnn_dtype_bits(zero_point->type.type) <= 8;
+    return fits ? use_of_values(scale) : SCALE_NONE;
+}
+
+static bool subtracts_zero(const struct node *node)
+{
+    return node->op == WNN_OP_conv2d || node->op == WNN_OP_gemm || node->op == WNN_OP_matmul;
+}
+
+enum scale_use wnn_rewrite_input_scale_use(const struct node *node, unsigned input,
+                                           const struct operand *scale, const struct operand *zero_point)
+{
+    if (zero_point->constant || input > 0)
+        return wnn_rewrite_scale_use(scale, zero_point);
+    bool fits = subtracts_zero(node) && wnn_dtype_bits(zero_point->type.type) == 8 &&
+                wnn_shape_elements(&zero_point->type.shape) == 1;
+    return fits ? use_of_values(scale) : SCALE_NONE;
 }
 
 struct operand *wnn_rewrite_reshaped(struct graph *graph, const struct operand *constant,

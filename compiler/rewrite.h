@@ -59,6 +59,11 @@ enum scale_use {
 };
 enum scale_use wnn_rewrite_scale_use(const struct operand *scale, const struct operand *zero_point);
 
+// The same of an input of a node, of which scale and zero point are known: products with weights subtract a
+// zero point for all of input 0 that is computed, as ONNX's DynamicQuantizeLinear does it.
+enum scale_use wnn_rewrite_input_scale_use(const struct node *node, unsigned input,
+                                           const struct operand *scale, const struct operand *zero_point);
+
 // The same bytes in another shape (of as many elements); NULL when memory runs out.
 struct operand *wnn_rewrite_reshaped(struct graph *graph, const struct operand *constant,
                                      const struct shape *shape);

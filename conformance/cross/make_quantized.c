@@ -54,20 +54,26 @@ static struct shape ones(unsigned rank)
     return shape;
 }
 
-// The scale and zero point have the shape `blocks`.
-static struct value *dequantize(struct random_graph *graph, struct value *x, WNNDataType type,
-                                const struct shape *blocks)
+// The scale has the shape of the zero point.
+static struct value *dequantize_with(struct random_graph *graph, struct value *x, WNNDataType type,
+                                     struct value *zero)
 {
-    if (x == NULL)
+    if (x == NULL || zero == NULL)
         return NULL;
-    struct value *const operands[] = {x, random_scales(graph, type, blocks),
-                                      random_zeros(graph, x->type.type, blocks)};
+    struct value *const operands[] = {x, random_scales(graph, type, &zero->type.shape), zero};
     double most = wnn_dtype_bits(x->type.type) == 32 ? 1000 : 200;
     struct value *result = wnn_random_emit(graph, WNN_OP_dequantizeLinear, 3, operands,
                                            wnn_ops[WNN_OP_dequantizeLinear].defaults, -most, most);
     if (result != NULL)
         result->exact = true;
     return result;
+}
+
+// The scale and zero point have the shape `blocks`.
+static struct value *dequantize(struct random_graph *graph, struct value *x, WNNDataType type,
+                                const struct shape *blocks)
+{
+    return x ? dequantize_with(graph, x, type, random_zeros(graph, x->type.type, blocks)) : NULL;
 }
 
 // Weights by the shape; a scale for each item of dimension `axis`, or one.
@@ -223,7 +229,11 @@ void wnn_make_quantized(struct random_graph *graph)
     wish.exact = true;
     WNNDataType type = chance(graph, 85) ? WNNDataType_Float32 : WNNDataType_Float16;
     struct shape blocks = ones(rank);
-    struct value *x = dequantize(graph, wnn_random_pick(graph, wish), type, &blocks);
+    struct value *bytes = wnn_random_pick(graph, wish), *x;
+    if (bytes != NULL && chance(graph, 30)) // a zero point that is not constant
+        x = dequantize_with(graph, bytes, type, wnn_random_new(graph, bytes->type.type, blocks));
+    else
+        x = dequantize(graph, bytes, type, &blocks);
     bool rounds = type == WNNDataType_Float16; // sums may be more than it holds
     unsigned kind = below(graph, 10);
     if (x == NULL || wnn_shape_elements(&x->type.shape) > graph->most_elements)

@@ -118,7 +118,12 @@ static void run_case(const struct int8_kernels *kernels, size_t m, size_t n, siz
             .low = bytes ? -100 : -1e9f, .high = bytes ? 27 : 1e9f, .bytes = bytes, .is_signed = out_signed}};
     gemm.numbers.finish.zero = out_signed ? 100 : 128;
     char *packed = allocate(wnn_int8_gemm_packed_bytes(kernels, n, k, gemm.unit));
+    int32_t a_zero = gemm.numbers.a_zero;
+    gemm.numbers.computes_zero = draw(2);
+    if (gemm.numbers.computes_zero)
+        gemm.numbers.a_zero = 1;
     wnn_int8_gemm_pack(&gemm, &wnn_serial, packed);
+    gemm.numbers.a_zero = a_zero;
     gemm.packed = packed;
     struct parallel several = wnn_serial; // cuts the work as that many threads would
     several.threads = threads;

@@ -88,12 +88,6 @@ static struct int8_conv conv_of(const struct node *node)
     return *(const struct int8_conv *)wnn_choice(node, choose, &memory);
 }
 
-static bool accepts(const struct node *node)
-{
-    struct int8_conv conv = conv_of(node);
-    return wnn_int8_accepts(node, &conv.layer);
-}
-
 static int32_t weight_at(const struct int8_numbers *numbers, const struct int8_conv *conv, size_t offset)
 {
     return numbers->b_type == WNNDataType_Int8 ? (int8_t)conv->filter[offset] : conv->filter[offset];
@@ -542,11 +536,24 @@ static void run_depthwise_vectors(void *argument, size_t begin, size_t end)
 // From nodes
 // ---------------------------------------------------------------------------------------------------------------
 
+// Depthwise convolutions are packed for one zero point.
+static bool accepts(const struct node *node)
+{
+    struct int8_conv conv = conv_of(node);
+    return wnn_int8_accepts(node, &conv.layer) && !(is_depthwise(&conv) && wnn_int8_read(node).computes_zero);
+}
+
 // The line of zero points, then the groups.
 static size_t line_bytes(const struct int8_conv *conv)
 {
     size_t unit = unit_in_place(conv);
     return wnn_round_up(unit > conv->inputs ? unit : conv->inputs, ALIGNED);
+}
+
+// The same in scratch memory, if the zero point is computed.
+static size_t own_line_bytes(const struct int8_conv *conv, const struct int8_gemm *gemm)
+{
+    return gemm->numbers.computes_zero ? line_bytes(conv) : 0;
 }
 
 static size_t group_bytes(const struct int8_conv *conv)
@@ -587,7 +594,7 @@ static size_t scratch_bytes(const struct node *node, unsigned threads)
     if (is_depthwise(&conv))
         return 0;
     struct int8_gemm gemm = gemm_of(&conv);
-    return wnn_int8_gemm_scratch(&gemm, threads);
+    return own_line_bytes(&conv, &gemm) + wnn_int8_gemm_scratch(&gemm, threads);
 }
 
 static void run_conv2d(const struct kernel_call *call)
@@ -604,16 +611,21 @@ static void run_conv2d(const struct kernel_call *call)
         return;
     }
     struct int8_gemm gemm = gemm_of(&conv);
+    gemm.numbers = wnn_int8_read_run(call);
     const uint8_t *input = conv.input;
+    char *scratch = call->scratch;
     size_t size = gemm.numbers.finish.bytes ? 1 : sizeof(float);
     conv.input_end = conv.input + call->in[0].count;
     conv.line = call->packed;
     conv.zero = (uint8_t)gemm.numbers.a_zero;
+    if (gemm.numbers.computes_zero)
+        conv.line = memset(scratch, conv.zero, line_bytes(&conv));
+    scratch += own_line_bytes(&conv, &gemm);
     gemm.packed = (const char *)call->packed + line_bytes(&conv);
     for (size_t group = 0; group < conv.groups; group++, gemm.packed += group_bytes(&conv)) {
         conv.input = input + group * conv.inputs * conv.in_channel;
         gemm.c = (char *)conv.output + group * conv.outputs * conv.out_channel * size;
-        wnn_int8_gemm_run(&gemm, call->parallel, call->scratch);
+        wnn_int8_gemm_run(&gemm, call->parallel, scratch);
     }
 }
 

@@ -134,6 +134,11 @@ static int32_t zero_point(const struct node *node, unsigned scale)
     return (int32_t)constant_value(node->in[scale + 1], 0);
 }
 
+static bool computes_zero(const struct node *node)
+{
+    return !node->in[wnn_prologue_scale(node, 0) + 1]->constant;
+}
+
 // A bound, as quantizeLinear makes an integer of it.
 static float quantized_bound(double bound, float scale, int32_t zero, float low, float high)
 {
@@ -145,8 +150,9 @@ struct int8_numbers wnn_int8_read(const struct node *node)
 {
     struct int8_numbers numbers = {.a_type = node->in[0]->type.type,
                                    .b_type = node->in[1]->type.type,
-                                   .a_zero = zero_point(node, wnn_prologue_scale(node, 0)),
+                                   .computes_zero = computes_zero(node),
                                    .b_zero = zero_point(node, wnn_prologue_scale(node, 1))};
+    numbers.a_zero = numbers.computes_zero ? 1 : zero_point(node, wnn_prologue_scale(node, 0));
     const struct epilogue epilogue = wnn_epilogue(node);
     double range[2];
     if (!activation_range(epilogue.activation, range))
@@ -163,6 +169,15 @@ struct int8_numbers wnn_int8_read(const struct node *node)
     numbers.finish.bytes = true;
     numbers.finish.is_signed = low < 0;
     numbers.finish.zero = zero;
+    return numbers;
+}
+
+struct int8_numbers wnn_int8_read_run(const struct kernel_call *call)
+{
+    struct int8_numbers numbers = wnn_int8_read(call->node);
+    const void *zero = call->in[wnn_prologue_scale(call->node, 0) + 1].data;
+    if (numbers.computes_zero)
+        numbers.a_zero = numbers.a_type == WNNDataType_Int8 ? *(const int8_t *)zero : *(const uint8_t *)zero;
     return numbers;
 }
 
@@ -319,6 +334,7 @@ struct block {
     size_t column, columns; // of C
     size_t groups;          // of panels, that share an item
     size_t items, chunks;
+    const int32_t *start; // what the sums of all columns begin with
     char *scratch;
     size_t scratch_bytes; // of one chunk
 };
@@ -429,8 +445,7 @@ static void compute_tiles(const struct block *block, size_t row, unsigned rows, 
     size_t groups = group_count(kernels, gemm->unit, gemm->unit);
     size_t size = gemm->numbers.finish.bytes ? 1 : sizeof(float);
     struct int8_finish finish = gemm->numbers.finish;
-    const int32_t *start = (const int32_t *)(const void *)gemm->packed;
-    const float *scale = (const float *)(start + all), *offset = scale + all;
+    const float *scale = (const float *)(const void *)gemm->packed + all, *offset = scale + all;
     const char *panels = (const char *)(offset + all);
     bool direct = gemm->place == NULL && gemm->column_stride == 1 && rows == height;
     _Alignas(64) char tile[WNN_INT8_MAX_MR * WNN_INT8_MAX_NR * sizeof(float)];
@@ -439,7 +454,7 @@ static void compute_tiles(const struct block *block, size_t row, unsigned rows, 
         unsigned columns = (unsigned)wnn_min(width, gemm->n - column), vectors = columns > lanes ? 2 : 1;
         bool whole = direct && columns == vectors * lanes;
         size_t ldc = whole ? gemm->row_stride * size : width * size;
-        finish.start = start + column;
+        finish.start = block->start + column;
         finish.scale = scale + column;
         finish.offset = offset + column;
         kernels->tile[block->form.a_signed][vectors - 1][height](
@@ -488,9 +503,27 @@ static size_t max_chunks(unsigned threads)
     return threads == 1 ? 1 : 4 * (size_t)threads;
 }
 
+static size_t start_bytes(const struct int8_gemm *gemm)
+{
+    size_t columns = padded_columns(gemm->kernels, gemm->n);
+    return gemm->numbers.computes_zero ? wnn_aligned(columns * sizeof(int32_t)) : 0;
+}
+
 size_t wnn_int8_gemm_scratch(const struct int8_gemm *gemm, unsigned threads)
 {
-    return max_chunks(threads) * room_bytes(gemm);
+    return start_bytes(gemm) + max_chunks(threads) * room_bytes(gemm);
+}
+
+// What sums begin with, in `memory` unless it is what is packed.
+static const int32_t *find_start(const struct int8_gemm *gemm, int32_t *memory)
+{
+    const int32_t *packed = (const int32_t *)(const void *)gemm->packed;
+    if (!gemm->numbers.computes_zero)
+        return packed;
+    uint32_t zero = (uint32_t)gemm->numbers.a_zero;
+    for (size_t i = 0; i < padded_columns(gemm->kernels, gemm->n); i++)
+        memory[i] = (int32_t)(zero * (uint32_t)packed[i]);
+    return memory;
 }
 
 void wnn_int8_gemm_run(const struct int8_gemm *description, const struct parallel *parallel, char *scratch)
@@ -500,8 +533,11 @@ void wnn_int8_gemm_run(const struct int8_gemm *description, const struct paralle
     const struct int8_kernels *kernels = gemm->kernels;
     size_t width = 2 * kernels->lanes, row_count = (gemm->m + kernels->mr - 1) / kernels->mr;
     size_t column_bytes = row_bytes(kernels, gemm->k, gemm->unit);
-    struct block block = {
-        .gemm = gemm, .form = form_of(gemm), .scratch = scratch, .scratch_bytes = room_bytes(gemm)};
+    struct block block = {.gemm = gemm,
+                          .form = form_of(gemm),
+                          .start = find_start(gemm, (int32_t *)(void *)scratch),
+                          .scratch = scratch + start_bytes(gemm),
+                          .scratch_bytes = room_bytes(gemm)};
     size_t step =
         row_count == 1 ? gemm->n : wnn_min(gemm->n, (1 + BLOCK_BYTES / column_bytes / width) * width);
     for (; block.column < gemm->n; block.column += step) {
@@ -647,6 +683,7 @@ static void run_gemm(const struct kernel_call *call)
     struct int8_product product = product_of(call->node);
     product.a = call->in[0].data;
     struct int8_gemm gemm = gemm_of(&product);
+    gemm.numbers = wnn_int8_read_run(call);
     gemm.packed = call->packed;
     gemm.c = call->out[0].data;
     wnn_int8_gemm_run(&gemm, call->parallel, call->scratch);

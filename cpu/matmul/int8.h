@@ -114,9 +114,13 @@ bool wnn_int8_accepts(const struct node *node, const struct int8_layer *layer);
 struct int8_numbers {
     WNNDataType a_type, b_type;
     int32_t a_zero, b_zero;
+    bool computes_zero;        // a_zero is only known to a run; it is 1 until then
     struct int8_finish finish; // without arrays
 };
 struct int8_numbers wnn_int8_read(const struct node *node);
+
+// The same of a run.
+struct int8_numbers wnn_int8_read_run(const struct kernel_call *call);
 
 // What is done to the sums of columns: read from a node that is accepted.
 struct int8_scales {
@@ -154,7 +158,7 @@ struct int8_gemm {
     void (*weights)(const struct int8_gemm *gemm, size_t term, size_t count, size_t column, uint8_t *to);
     void (*scale)(const struct int8_gemm *gemm, size_t column, float *scale, float *offset);
 
-    const char *packed;
+    const char *packed; // sums begin with what it says times a_zero, if that is computed
     char *c;
     size_t row_stride;    // in elements of C
     size_t column_stride; // 1, or where columns are not side by side

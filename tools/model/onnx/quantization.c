@@ -242,22 +242,15 @@ static int64_t row_axis(const struct tensor *t)
     return t && t->rank > 1 ? -2 : -1;
 }
 
-// x - zero as real numbers.
+// x - zero as real numbers, by a scale of 1: products of these are products of integers to a backend that has
+// such.
 static struct tensor *center(struct recording *r, struct tensor *x, struct tensor *zero, int64_t axis)
 {
-    if (!is_byte(r, x, "the input"))
-        return NULL;
-    struct tensor *numbers = cast(r, x, ONNX_FLOAT);
-    if (!zero)
-        return numbers;
-    if (zero->type != x->type)
-        return fail(r, "a zero point of type %s for numbers of type %s", type_name(zero->type),
-                    type_name(x->type));
-    return binary(r, SUB, numbers, spread(r, cast(r, zero, ONNX_FLOAT), x, axis, 0));
+    return is_byte(r, x, "the input") ? dequantize(r, x, make_number(r, ONNX_FLOAT, 1), zero, axis, 0) : NULL;
 }
 
-// Products of integers are computed as float32: sums are exact below 2^24, as those of 258 products of any
-// bytes always are, and have 24 correct bits above.
+// Where integers are not multiplied as such, but as float32, sums are exact below 2^24, as those of 258
+// products of any bytes always are, and have 24 correct bits above.
 void record_integer_matmul(struct call *c)
 {
     struct recording *r = c->r;
