@@ -13,13 +13,28 @@
 // Outputs up to this size are folded whatever they come from.
 #define SMALL (64u * 1024)
 
-// Filters of convolutions, which meet every pixel, are better off as floats in any case.
-static void mark_filters(const struct graph *graph, unsigned char *is_filter)
+static bool moves(const struct node *node)
 {
-    for (size_t i = 0; i < graph->node_count; i++) {
+    return wnn_ops[node->op].class == CLASS_COPY || node->op == WNN_OP_transpose ||
+           node->op == WNN_OP_concat || node->op == WNN_OP_slice || node->op == WNN_OP_split;
+}
+
+// What is better off as floats in any case: filters of convolutions, which meet every pixel, and weights of
+// recurrent operators, which meet every step; and what only lies elsewhere in them.
+static void mark_weights(const struct graph *graph, unsigned char *is_weight)
+{
+    for (size_t i = graph->node_count; i-- > 0;) {
         const struct node *node = graph->nodes[i];
-        if ((node->op == WNN_OP_conv2d || node->op == WNN_OP_convTranspose2d) && !wnn_fused(node, 1))
-            is_filter[node->in[1]->index] = 1;
+        enum op_class class = wnn_ops[node->op].class;
+        bool moved = false;
+        for (unsigned o = 0; o < node->out_count && moves(node); o++)
+            moved |= is_weight[node->out[o]->index];
+        unsigned first = moved ? 0 : 1, end = moved ? node->in_count : class == CLASS_RECURRENT ? 3 : 2;
+        if (!moved && class != CLASS_CONVOLUTION && class != CLASS_RECURRENT)
+            continue;
+        for (unsigned k = first; k < end && k < node->in_count; k++)
+            if (node->in[k] && !wnn_fused(node, k))
+                is_weight[node->in[k]->index] = 1;
     }
 }
 
@@ -53,7 +68,7 @@ static uint64_t bytes_made(const struct node *node)
 }
 
 static bool worth_folding(const struct pass_context *context, const struct node *node,
-                          const unsigned char *is_filter)
+                          const unsigned char *is_weight)
 {
     if (context->keep_quantized && node->op == WNN_OP_dequantizeLinear &&
         wnn_dtype_bits(node->in[0]->type.type) <= 8)
@@ -68,7 +83,7 @@ static bool worth_folding(const struct pass_context *context, const struct node 
     }
     // Weights that were quantized to be small stay small.
     uint64_t most = node->op == WNN_OP_dequantizeLinear ? 0 : 2 * in;
-    return (out <= SMALL || out <= most || is_filter[node->out[0]->index]) && out <= context->fold_bytes &&
+    return (out <= SMALL || out <= most || is_weight[node->out[0]->index]) && out <= context->fold_bytes &&
            work_of(node) <= context->fold_work;
 }
 
@@ -185,16 +200,16 @@ bool wnn_fold_constants(struct pass_context *context, struct graph *graph)
     if (!context->backend->evaluate)
         return true;
     unsigned char *drop = wnn_allocate_zero(context->allocator, graph->node_count);
-    unsigned char *is_filter = wnn_allocate_zero(context->allocator, graph->operand_count);
+    unsigned char *is_weight = wnn_allocate_zero(context->allocator, graph->operand_count);
     unsigned char *made = wnn_allocate_zero(context->allocator, graph->operand_count);
-    bool done = (drop && is_filter && made) || wnn_fail_memory(context->error), changed = false;
+    bool done = (drop && is_weight && made) || wnn_fail_memory(context->error), changed = false;
     if (done) {
-        mark_filters(graph, is_filter);
+        mark_weights(graph, is_weight);
         wnn_graph_count_uses(graph);
     }
     for (size_t i = 0; done && i < graph->node_count; i++) {
         const struct node *node = graph->nodes[i];
-        if (is_late(graph, node) || !worth_folding(context, node, is_filter))
+        if (is_late(graph, node) || !worth_folding(context, node, is_weight))
             continue;
         context->fold_work -= work_of(node);
         done = wnn_interrupt_check(context->interrupt, context->error);
@@ -205,7 +220,7 @@ bool wnn_fold_constants(struct pass_context *context, struct graph *graph)
     if (changed)
         wnn_graph_rewire(graph, drop);
     wnn_release(context->allocator, made);
-    wnn_release(context->allocator, is_filter);
+    wnn_release(context->allocator, is_weight);
     wnn_release(context->allocator, drop);
     return done && (!changed || wnn_prune(context, graph));
 }
