@@ -26,8 +26,14 @@ struct vulkan {
     struct transfers transfers;
     struct shared_constants constants;
     bool flushes_denormals;
-    struct matrix_size untested[2]; // what units there are for float16 and bfloat16, until they are tested
-    // What that was done with: graphs that multiply are saved with it, so that it is not compiled again.
+    // Before the first graph, or before somebody asks what comes out, the device is tested, and before the
+    // first that multiplies what units there are for float16 and bfloat16, of which nothing is known until
+    // then.
+    pthread_mutex_t test_lock;
+    bool tested;
+    struct matrix_size untested[2];
+    // What that was done with, the test of the device first: graphs are saved with it, so that it is not
+    // compiled again.
     struct pipeline *tests[MAX_TESTS];
     size_t test_count;
     bool testing;
@@ -133,8 +139,6 @@ static bool lower_node(struct vulkan *vulkan, const struct gpu_operator *row, st
            wnn_fail(error, WNNStatus_OperationError, "Vulkan: %s cannot be lowered", wnn_ops[node->op].name);
 }
 
-static void test_matrices(struct vulkan *vulkan);
-
 // Comes in to the device. False (and `error`): it is gone.
 static bool enter(struct vulkan *vulkan, struct error *error)
 {
@@ -166,18 +170,14 @@ static void offer_code(struct vulkan *vulkan, const struct graph *graph)
     vulkan->pipelines.cache.code_count = graph ? graph->code_count : 0;
 }
 
+static bool test(struct vulkan *vulkan, const struct graph *graph, struct error *error);
+
 static bool partition(void *state, struct graph *graph, bool shares, struct error *error)
 {
     (void)shares; // no weights are packed here
     struct vulkan *vulkan = state;
-    struct error ignored = {0};
-    if (multiplies(graph) && (vulkan->untested[0].m > 0 || vulkan->untested[1].m > 0) &&
-        enter(vulkan, &ignored)) {
-        offer_code(vulkan, graph);
-        test_matrices(vulkan);
-        offer_code(vulkan, NULL);
-        leave(vulkan, true);
-    }
+    if (!test(vulkan, graph, error))
+        return false;
     wnn_gate_enter(&vulkan->gpu.gate);
     wnn_shared_purge(&vulkan->constants);
     wnn_gate_leave(&vulkan->gpu.gate);
@@ -333,7 +333,7 @@ static bool make_constants(struct vulkan *vulkan, struct executable *executable,
         return share_constants(vulkan, executable, most, error);
     size_t count = place_constants(executable, bytes, most);
     for (size_t i = 0; i < count; i++) {
-        if (!wnn_buffer_create(&vulkan->gpu, bytes[i], BUFFER_DEVICE, &executable->constants[i], error))
+        if (!wnn_buffer_create(&vulkan->gpu, bytes[i], BUFFER_WRITABLE, &executable->constants[i], error))
             return false;
         executable->constant_count++;
     }
@@ -393,7 +393,7 @@ static void list_pipeline(struct executable *executable, struct pipeline *pipeli
 static bool keep_code(struct vulkan *vulkan, struct executable *executable, struct error *error)
 {
     const struct plan *plan = executable->plan;
-    size_t tests = multiplies(&plan->graph) ? vulkan->test_count : 0,
+    size_t tests = multiplies(&plan->graph) || vulkan->test_count == 0 ? vulkan->test_count : 1,
            most = tests + executable->program.dispatches;
     if (!plan->savable)
         return true;
@@ -576,13 +576,13 @@ static bool run_single(struct vulkan *vulkan, const struct gpu_operator *row, st
     struct region room = {&single->buffer, at, scratch};
     struct lowering lowering;
     struct tensor *outputs = single->tensors + in_count;
-    if (!wnn_buffer_create(gpu, at + wnn_aligned(scratch), BUFFER_DEVICE, &single->buffer, error) ||
+    if (!wnn_buffer_create(gpu, at + wnn_aligned(scratch), BUFFER_WRITABLE, &single->buffer, error) ||
         !wnn_gpu_upload(gpu, &single->program.command_pool, single->uploads, uploads, error) ||
         !lower_node(vulkan, row, &single->program, node, single->tensors, outputs, room, &lowering, error))
         return false;
     const struct buffer *from = &single->buffer;
     size_t begin = node->out_count ? outputs[0].region.offset : at, bytes = at - begin;
-    if (!single->buffer.mapped) {
+    if (!single->buffer.readable) {
         struct step *copy = wnn_program_add(&single->program, STEP_COPY, node);
         if (!copy)
             return wnn_fail_memory(error);
@@ -639,7 +639,7 @@ static bool evaluate(void *state, const struct node *node, const void *const *in
 {
     struct vulkan *vulkan = state;
     struct error error = {0};
-    if (!enter(vulkan, &error))
+    if (!test(vulkan, NULL, &error) || !enter(vulkan, &error))
         return false;
     vulkan->pipelines.interrupt = interrupt;
     bool done = run_operator(vulkan, wnn_gpu_operators[node->op], node, in, out, &error);
@@ -654,6 +654,7 @@ static bool evaluate(void *state, const struct node *node, const void *const *in
 // Inside of the gate.
 static void close_state(struct vulkan *vulkan)
 {
+    pthread_mutex_destroy(&vulkan->test_lock);
     wnn_shared_close(&vulkan->constants);
     wnn_pipelines_close(&vulkan->pipelines);
     wnn_transfers_close(&vulkan->gpu, &vulkan->transfers);
@@ -737,7 +738,6 @@ static void test_matrices(struct vulkan *vulkan)
     struct capabilities *can = &vulkan->gpu.can;
     bool always = can->always_matrices;
     can->always_matrices = true;
-    vulkan->testing = true;
     can->half_matrices = vulkan->untested[0];
     if (can->half_matrices.m > 0 && !multiplies_right(vulkan, WNNDataType_Float16))
         can->half_matrices = (struct matrix_size){0};
@@ -745,8 +745,28 @@ static void test_matrices(struct vulkan *vulkan)
     if (can->bfloat16_matrices.m > 0 && !multiplies_right(vulkan, WNNDataType_Float32))
         can->bfloat16_matrices = (struct matrix_size){0};
     can->always_matrices = always;
-    vulkan->testing = false;
     vulkan->untested[0] = vulkan->untested[1] = (struct matrix_size){0};
+}
+
+// What has not been tested yet; `graph` is built next, or NULL: none. Code that it brings is used. False: the
+// device will not do, or it failed now.
+static bool test(struct vulkan *vulkan, const struct graph *graph, struct error *error)
+{
+    bool matrices = graph && multiplies(graph) && (vulkan->untested[0].m > 0 || vulkan->untested[1].m > 0);
+    pthread_mutex_lock(&vulkan->test_lock);
+    bool done = vulkan->tested;
+    if ((!done || matrices) && enter(vulkan, error)) {
+        offer_code(vulkan, graph);
+        vulkan->testing = true;
+        done = vulkan->tested = done || test_device(vulkan, error);
+        if (done && matrices)
+            test_matrices(vulkan);
+        vulkan->testing = false;
+        offer_code(vulkan, NULL);
+        leave(vulkan, true);
+    }
+    pthread_mutex_unlock(&vulkan->test_lock);
+    return done;
 }
 
 // Of numbers that a reader would make nothing of there is a digest. What is tested later is what is said of
@@ -755,38 +775,19 @@ static void describe(struct vulkan *vulkan)
 {
     const struct gpu *gpu = &vulkan->gpu;
     const struct capabilities *can = &gpu->can;
-    const uint64_t numbers[] = {can->storage_range,
-                                can->allocation,
-                                can->storage_alignment,
-                                can->groups[0],
-                                can->groups[1],
-                                can->groups[2],
-                                can->shared_bytes,
-                                can->invocations,
-                                can->shuffles,
-                                can->buffers,
-                                can->max_push_constants,
-                                can->unified,
-                                can->host_visible_vram,
-                                can->keeps_special,
-                                can->keeps_denormals,
-                                can->single_rounding_fma,
-                                can->halves,
-                                can->minimal,
-                                can->matrix_units,
-                                can->subgroup,
-                                can->always_matrices,
-                                can->matrix_tile,
-                                vulkan->flushes_denormals,
-                                sizeof(void *)};
-    const struct matrix_size units[] = {can->half_matrices, can->bfloat16_matrices, vulkan->untested[0],
-                                        vulkan->untested[1]};
+    const uint64_t numbers[] = {can->storage_range,     can->allocation,         can->storage_alignment,
+                                can->groups[0],         can->groups[1],          can->groups[2],
+                                can->shared_bytes,      can->invocations,        can->shuffles,
+                                can->buffers,           can->max_push_constants, can->unified,
+                                can->host_visible_vram, can->keeps_special,      can->keeps_denormals,
+                                can->minimal,           can->matrix_units,       can->subgroup,
+                                can->always_matrices,   can->matrix_tile,        sizeof(void *)};
     struct text text = TEXT(vulkan->target);
     struct sha256 hash;
     unsigned char digest[WNN_SHA256_BYTES];
     wnn_sha256_begin(&hash);
     wnn_sha256_add(&hash, numbers, sizeof numbers);
-    wnn_sha256_add(&hash, units, sizeof units);
+    wnn_sha256_add(&hash, vulkan->untested, sizeof vulkan->untested);
     wnn_sha256_add(&hash, can->pipeline_cache, sizeof can->pipeline_cache);
     wnn_sha256_end(&hash, digest);
     wnn_text_add(&text, "%s (%04x:%04x), driver %s (%08x), Vulkan %s, %s, limits ", can->name, can->vendor,
@@ -809,10 +810,12 @@ bool wnn_vulkan_create(const struct backend_options *options, const struct gpu_o
         return wnn_fail_memory(error);
     vulkan->allocator = options->allocator;
     bool opened = wnn_gpu_open(&vulkan->gpu, options, origin, error);
-    if (opened)
+    if (opened) {
+        pthread_mutex_init(&vulkan->test_lock, NULL);
         wnn_shared_open(&vulkan->constants, &vulkan->gpu);
+    }
     if (opened && wnn_pipelines_open(&vulkan->pipelines, &vulkan->gpu, options, error) &&
-        wnn_transfers_open(&vulkan->gpu, &vulkan->transfers, error) && test_device(vulkan, error)) {
+        wnn_transfers_open(&vulkan->gpu, &vulkan->transfers, error)) {
         struct capabilities *can = &vulkan->gpu.can;
         vulkan->untested[0] = can->half_matrices;
         vulkan->untested[1] = can->bfloat16_matrices;
@@ -853,7 +856,9 @@ static bool is_lost(void *state)
 
 static bool flushes_denormals(void *state)
 {
-    return ((const struct vulkan *)state)->flushes_denormals;
+    struct vulkan *vulkan = state;
+    struct error ignored = {0};
+    return test(vulkan, NULL, &ignored) && vulkan->flushes_denormals;
 }
 
 static bool tensor_create(void *state, size_t bytes, const WNNChainedStruct *chain, void **tensor,

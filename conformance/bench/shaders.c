@@ -2,11 +2,13 @@
 //
 // What making the pipelines of a GPU takes: creating a context and building a network cold, again in a second
 // context with the cache that the first one filled, and in a third one whose driver gets nothing of it; then
-// loading it compiled, as bytes that the host vouches for or not. A program that starts with such bytes needs
-// the context, of which the instance is a part, and the build. Of
-// the build it shows what the driver compiles (summed over threads), what waiting for uploads takes, and with
-// one thread the rest is mostly the compiler of GLSL. Drivers' own caches in files are switched off. Every
-// network is a process of its own.
+// loading it compiled, in processes of their own, as a mapped file that the host vouches for or not. Instance
+// and device are parts of creating the context; "start" is all to the end of the first run but for these two,
+// which are the driver's. A device that has idled takes some time to come to its full clock, as after what
+// the driver compiles for seconds: first runs are then several times longer, and later ones are those after a
+// while. Of the build it shows what the driver compiles (summed over threads), what waiting
+// for uploads takes, and with one thread the rest is mostly the compiler of GLSL. Drivers' own caches in
+// files are switched off.
 
 #include "conformance/bench/subject.h"
 #include "conformance/compiled.h"
@@ -21,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -69,13 +72,14 @@ static void store(const void *key, size_t length, const void *data, size_t bytes
 static PFN_vkGetInstanceProcAddr real_get;
 static PFN_vkGetDeviceProcAddr real_get_device;
 static PFN_vkCreateInstance real_create_instance;
+static PFN_vkCreateDevice real_create_device;
 static PFN_vkCreateComputePipelines real_create;
 static PFN_vkWaitForFences real_wait;
 static PFN_vkWaitSemaphores real_wait_semaphores;
 static PFN_vkAllocateMemory real_allocate;
 static PFN_vkFreeMemory real_free;
 static atomic_ullong memory_time;
-static atomic_ullong driver_time, wait_time, instance_time; // nanoseconds
+static atomic_ullong driver_time, wait_time, instance_time, device_time; // nanoseconds
 static atomic_uint pipeline_count;
 static bool no_data; // drivers get pipeline caches without data
 
@@ -91,6 +95,15 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo
     double begin = now_seconds();
     VkResult result = real_create_instance(info, callbacks, instance);
     add_time(&instance_time, begin);
+    return result;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical, const VkDeviceCreateInfo *info,
+                                                    const VkAllocationCallbacks *callbacks, VkDevice *device)
+{
+    double begin = now_seconds();
+    VkResult result = real_create_device(physical, info, callbacks, device);
+    add_time(&device_time, begin);
     return result;
 }
 
@@ -176,6 +189,10 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get(VkInstance instance, const c
         real_create_instance = (PFN_vkCreateInstance)function;
         return (PFN_vkVoidFunction)create_instance;
     }
+    if (function && strcmp(name, "vkCreateDevice") == 0) {
+        real_create_device = (PFN_vkCreateDevice)function;
+        return (PFN_vkVoidFunction)create_device;
+    }
     if (!function || strcmp(name, "vkGetDeviceProcAddr") != 0)
         return function;
     real_get_device = (PFN_vkGetDeviceProcAddr)function;
@@ -205,8 +222,14 @@ static void note_pass(void *argument, const char *pass, const struct graph *grap
 }
 
 struct figures {
-    double instance, create, build, passes, driver, memory, wait, first, later; // seconds
+    double instance, device, create, build, passes, driver, memory, wait, first, later; // seconds
     unsigned pipelines;
+    bool runs; // `first`, and `later`, the median of some more, have been measured
+};
+
+enum {
+    LATER_RUNS = 25,
+    WARM_UP = 300 // milliseconds
 };
 
 enum way {
@@ -215,7 +238,16 @@ enum way {
     LOADED,
     VOUCHED // loaded, and what it has compiled is believed
 };
+// What was compiled: written by one process, and mapped by others.
+static int compiled_file = -1;
 static struct serialized compiled;
+
+static bool map_compiled(size_t size, int protection)
+{
+    void *data = mmap(NULL, size, protection, MAP_SHARED, compiled_file, 0);
+    compiled = (struct serialized){.data = data == MAP_FAILED ? NULL : data, .size = size};
+    return compiled.data;
+}
 
 static WNNStatus vouch(const void *data, size_t size, void *userdata1, void *userdata2)
 {
@@ -231,8 +263,8 @@ static bool keep(WNNGraph graph, struct error *error)
     char message[WNN_MESSAGE_SIZE] = "";
     struct serialized saved = {0};
     WNNStatus status = wnn_save_graph(graph, &saved, sizeof message, message);
-    compiled = saved;
-    if (status == WNNStatus_Success && posix_memalign((void **)&compiled.data, 64, saved.size) == 0)
+    if (status == WNNStatus_Success && ftruncate(compiled_file, (off_t)saved.size) == 0 &&
+        map_compiled(saved.size, PROT_READ | PROT_WRITE))
         memcpy(compiled.data, saved.data, saved.size);
     free(saved.data);
     return status == WNNStatus_Success || wnn_fail(error, status, "%s", message);
@@ -260,11 +292,14 @@ static bool measure(const char *what, enum way way, const WNNCache *cache, struc
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
     descriptor.threadCount = threads;
     descriptor.cache = cache;
+    *figures = (struct figures){0};
     atomic_store(&instance_time, 0);
+    atomic_store(&device_time, 0);
     double begin = now_seconds();
     WNNStatus status = wnn_create_context_on(&timed, &descriptor, &session.context);
     figures->create = now_seconds() - begin;
     figures->instance = (double)atomic_load(&instance_time) * 1e-9;
+    figures->device = (double)atomic_load(&device_time) * 1e-9;
     if (status != WNNStatus_Success)
         return wnn_fail(error, status, "no context");
     bool good = way >= LOADED ||
@@ -290,13 +325,20 @@ static bool measure(const char *what, enum way way, const WNNCache *cache, struc
     good = good && (way != SAVED || keep(graph, error));
     if (good && way != SAVED) {
         struct subject subject;
+        double later[LATER_RUNS];
         subject_begin(&subject, &session, graph);
         begin = now_seconds();
         good = subject_run(&subject);
         figures->first = now_seconds() - begin;
-        begin = now_seconds();
-        good = good && subject_run(&subject);
-        figures->later = now_seconds() - begin;
+        while (good && now_seconds() - begin < WARM_UP * 1e-3)
+            good = subject_run(&subject);
+        for (unsigned i = 0; good && i < LATER_RUNS; i++) {
+            begin = now_seconds();
+            good = subject_run(&subject);
+            later[i] = now_seconds() - begin;
+        }
+        figures->runs = good;
+        figures->later = good ? median_of(later, LATER_RUNS) : 0;
         subject_end(&subject);
     }
     wnnContextRelease(session.context);
@@ -305,50 +347,86 @@ static bool measure(const char *what, enum way way, const WNNCache *cache, struc
 
 static void print(const char *what, const char *how, const struct figures *f, double cold)
 {
-    printf("%-20s %-12s %9u %10.2f %10.2f %10.2f %6.2f %10.2f %10.2f %10.2f %10.2f %10.2f %10.2f\n", what,
-           how, f->pipelines, f->instance * 1e3, f->create * 1e3, f->build * 1e3, f->build / cold,
-           f->passes * 1e3, f->driver * 1e3, f->memory * 1e3, f->wait * 1e3, f->first * 1e3, f->later * 1e3);
+    const double seconds[] = {f->instance, f->device, f->create, f->build};
+    const double parts[] = {f->passes, f->driver, f->memory, f->wait};
+    const double runs[] = {f->create - f->instance - f->device + f->build + f->first, f->first, f->later};
+    printf("%-20s %-12s %9u", what, how, f->pipelines);
+    for (unsigned i = 0; i < sizeof seconds / sizeof seconds[0]; i++)
+        printf(" %9.2f", seconds[i] * 1e3);
+    if (cold > 0)
+        printf(" %6.2f", f->build / cold);
+    else
+        printf(" %6s", "");
+    for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        printf(" %9.2f", parts[i] * 1e3);
+    for (unsigned i = 0; f->runs && i < sizeof runs / sizeof runs[0]; i++)
+        printf(" %9.2f", runs[i] * 1e3);
+    printf("\n");
     fflush(stdout);
 }
 
-static int bench(const char *what)
+struct row {
+    const char *name;
+    enum way way;
+    bool cached, no_data;
+};
+static const struct row built[] = {{"no cache", BUILT, false, false},
+                                   {"cold cache", BUILT, true, false},
+                                   {"warm cache", BUILT, true, false},
+                                   {"SPIR-V only", BUILT, true, true},
+                                   {"saved", SAVED, false, false}},
+                        loaded[] = {{"loaded", LOADED, false, false}},
+                        vouched[] = {{"vouched for", VOUCHED, false, false}};
+
+static int bench(const char *what, const struct row *rows, size_t count)
 {
     const WNNCache cache = {NULL, load, store, NULL};
-    static const struct {
-        const char *name;
-        enum way way;
-        bool cached, no_data;
-    } rows[] = {{"no cache", BUILT, false, false},     {"cold cache", BUILT, true, false},
-                {"warm cache", BUILT, true, false},    {"SPIR-V only", BUILT, true, true},
-                {"saved", SAVED, false, false},        {"loaded", LOADED, false, false},
-                {"vouched for", VOUCHED, false, false}};
     struct error error = {WNNStatus_Success, ""};
-    struct figures figures = {0};
+    struct figures figures;
     double cold = 0;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    off_t size = lseek(compiled_file, 0, SEEK_END);
+    if (rows[0].way >= LOADED && !map_compiled((size_t)size, PROT_READ)) {
+        fprintf(stderr, "%s: nothing was compiled\n", what);
+        return 1;
+    }
+    for (size_t i = 0; i < count; i++) {
         no_data = rows[i].no_data;
         if (!measure(what, rows[i].way, rows[i].cached ? &cache : NULL, &figures, &error)) {
             fprintf(stderr, "%s: %s\n", what, error.message);
             return 1;
         }
-        cold = i == 0 ? figures.build : cold;
+        cold = i == 0 && rows[0].way == BUILT ? figures.build : cold;
         print(what, rows[i].name, &figures, cold);
     }
-    printf("%-20s %zu entries, %.0f KiB; compiled %.1f MB\n", what, entry_count, (double)entry_bytes / 1024,
-           (double)compiled.size * 1e-6);
-    free(compiled.data);
+    if (entry_count > 0)
+        printf("%-20s %zu entries, %.0f KiB; compiled %.1f MB\n", what, entry_count,
+               (double)entry_bytes / 1024, (double)compiled.size * 1e-6);
     fflush(stdout);
     return 0;
 }
 
-static int bench_apart(const char *what)
+static int bench_apart(const char *what, const struct row *rows, size_t count)
 {
     int status = 0;
     fflush(stdout);
     pid_t child = fork();
     if (child == 0)
-        _exit(bench(what));
+        _exit(bench(what, rows, count));
     return child < 0 || waitpid(child, &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status);
+}
+
+static int bench_network(const char *what)
+{
+    FILE *file = tmpfile();
+    if (!file) {
+        perror("a temporary file");
+        return 1;
+    }
+    compiled_file = fileno(file);
+    int failed = bench_apart(what, built, sizeof built / sizeof built[0]) || bench_apart(what, loaded, 1) ||
+                 bench_apart(what, vouched, 1);
+    fclose(file);
+    return failed;
 }
 
 static const char usage[] =
@@ -377,15 +455,15 @@ int main(int argc, char **argv)
         return 1;
     }
     *(void **)&real_get = dlsym(library, "vkGetInstanceProcAddr");
-    printf("%-20s %-12s %9s %10s %10s %10s %6s %10s %10s %10s %10s %10s %10s\n", "milliseconds", "",
-           "pipelines", "instance", "context", "build", "ratio", "passes", "driver", "memory", "waiting",
-           "first run", "later run");
+    printf("%-20s %-12s %9s %9s %9s %9s %9s %6s %9s %9s %9s %9s %9s %9s %9s\n", "milliseconds", "",
+           "pipelines", "instance", "device", "context", "build", "ratio", "passes", "driver", "memory",
+           "waiting", "start", "first run", "later run");
     if (argc > 1)
         for (int i = 1; i < argc; i++)
-            failed |= bench_apart(argv[i]);
+            failed |= bench_network(argv[i]);
     else
         for (const struct bench_model *model = bench_models; model->name; model++)
             if (!strchr(model->name, ':'))
-                failed |= bench_apart(model->name);
+                failed |= bench_network(model->name);
     return failed;
 }

@@ -144,10 +144,27 @@ static WNNGraph load(WNNContext on, const struct serialized *bytes)
     return graph;
 }
 
+// Whether the same kernels compute a graph that was loaded, which is then as fast.
+static void require_same_kernels(WNNGraph built, WNNGraph loaded)
+{
+    size_t count = nodes_of(built, 0, NULL);
+    WNNNodeInfo *nodes = calloc(2 * count + 1, sizeof *nodes);
+    REQUIRE(nodes);
+    REQUIRE_EQUAL_INT(nodes_of(loaded, 0, NULL), count);
+    nodes_of(built, count, nodes);
+    nodes_of(loaded, count, nodes + count);
+    for (size_t i = 0; i < count; i++) {
+        REQUIRE_EQUAL_STR(nodes[count + i].operation.data, nodes[i].operation.data);
+        REQUIRE_EQUAL_STR(nodes[count + i].kernel.data, nodes[i].kernel.data);
+    }
+    free(nodes);
+}
+
 static void require_travels(WNNGraph built, struct serialized *bytes)
 {
     *bytes = save(built);
     WNNGraph loaded = load(other, bytes);
+    require_same_kernels(built, loaded);
     struct results a = compute(context, built), b = compute(other, loaded);
     require_same(&a, &b);
     struct serialized again = save(loaded);

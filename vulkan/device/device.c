@@ -148,3 +148,44 @@ void wnn_gpu_handles(const struct gpu *gpu, WNNVulkanHandles *handles)
     memcpy(handles->deviceUUID, id.deviceUUID, sizeof handles->deviceUUID);
     memcpy(handles->driverUUID, id.driverUUID, sizeof handles->driverUUID);
 }
+
+// ---------------------------------------------------------------------------------------------------------------
+// Layouts
+// ---------------------------------------------------------------------------------------------------------------
+
+// With a word of push constants a buffer, and the parameters.
+bool wnn_gpu_make_layouts(struct gpu *gpu, uint32_t buffers, struct error *error)
+{
+    buffers = wnn_gpu_layout(gpu, buffers);
+    if (gpu->layouts[buffers])
+        return true;
+    VkDescriptorSetLayoutBinding bindings[GPU_BUFFERS];
+    for (uint32_t i = 0; i < GPU_BUFFERS; i++)
+        bindings[i] = (VkDescriptorSetLayoutBinding){.binding = i,
+                                                     .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                                                     .descriptorCount = 1,
+                                                     .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
+    const VkDescriptorSetLayoutCreateInfo set = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
+                                                 .bindingCount = buffers,
+                                                 .pBindings = bindings};
+    VkResult result = VK_SUCCESS;
+    if (!gpu->set_layouts[buffers])
+        result = gpu->vk.CreateDescriptorSetLayout(gpu->device, &set, NULL, &gpu->set_layouts[buffers]);
+    if (result != VK_SUCCESS) {
+        gpu->set_layouts[buffers] = VK_NULL_HANDLE;
+        return wnn_gpu_fail(gpu, result, "vkCreateDescriptorSetLayout", error);
+    }
+    const VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                                       (GPU_BUFFERS + gpu->can.max_push_constants) *
+                                           (uint32_t)sizeof(uint32_t)};
+    const VkPipelineLayoutCreateInfo layout = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+                                               .setLayoutCount = 1,
+                                               .pSetLayouts = &gpu->set_layouts[buffers],
+                                               .pushConstantRangeCount = 1,
+                                               .pPushConstantRanges = &range};
+    result = gpu->vk.CreatePipelineLayout(gpu->device, &layout, NULL, &gpu->layouts[buffers]);
+    if (result == VK_SUCCESS)
+        return true;
+    gpu->layouts[buffers] = VK_NULL_HANDLE;
+    return wnn_gpu_fail(gpu, result, "vkCreatePipelineLayout", error);
+}

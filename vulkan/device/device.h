@@ -108,9 +108,10 @@ struct sync_point {
 
 struct gpu {
     struct allocator *allocator;
-    struct exit_gate gate; // passed by whoever uses the device
-    bool gone;             // the process has ended: nobody uses it any more
-    void *library;         // NULL: the functions come from elsewhere
+    const struct parallel *parallel; // the threads of the builder
+    struct exit_gate gate;           // passed by whoever uses the device
+    bool gone;                       // the process has ended: nobody uses it any more
+    void *library;                   // NULL: the functions come from elsewhere
     PFN_vkGetInstanceProcAddr get;
     struct vk_functions vk;
     uint32_t version;                   // of Vulkan, as far as the instance goes
@@ -126,8 +127,9 @@ struct gpu {
     uint32_t family;
     VkPhysicalDeviceMemoryProperties memory;
     struct capabilities can;
-    WNNDeviceInfo info;                                 // of the physical device
-    VkDescriptorSetLayout set_layouts[GPU_BUFFERS + 1]; // by number of buffers
+    WNNDeviceInfo info; // of the physical device
+    // By wnn_gpu_layout; made when they are first needed, while a pipeline is.
+    VkDescriptorSetLayout set_layouts[GPU_BUFFERS + 1];
     VkPipelineLayout layouts[GPU_BUFFERS + 1];
     VkSemaphore timeline;   // or none
     pthread_mutex_t lock;   // of the queue and of the next:
@@ -152,6 +154,17 @@ enum {
     GPU_TYPE_MATRIX_FEATURES = 1000506000,
     GPU_TYPE_BFLOAT16_FEATURES = 1000141000
 };
+
+// Which layouts shaders of so many buffers have: those of 4, of 8 or of all buffers, since some drivers take
+// milliseconds to make one.
+static inline uint32_t wnn_gpu_layout(const struct gpu *gpu, uint32_t buffers)
+{
+    uint32_t layout = buffers <= 4 ? 4 : buffers <= 8 ? 8 : GPU_BUFFERS;
+    return layout < gpu->can.buffers ? layout : gpu->can.buffers;
+}
+
+// Makes the layouts for shaders of so many buffers, unless there are any. One thread at a time.
+bool wnn_gpu_make_layouts(struct gpu *gpu, uint32_t buffers, struct error *error);
 
 void wnn_gpu_handles(const struct gpu *gpu, WNNVulkanHandles *handles);
 

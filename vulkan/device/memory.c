@@ -40,16 +40,16 @@ uint32_t wnn_gpu_memory_type(const struct gpu *gpu, uint32_t types, enum buffer_
     };
     static const VkMemoryPropertyFlags wishes[][4] = {
         [BUFFER_DEVICE] = {LOCAL, 0, 0, 0},
-        [BUFFER_TENSOR] = {LOCAL, 0, 0, 0},
+        [BUFFER_WRITABLE] = {LOCAL, 0, 0, 0},
         [BUFFER_UPLOAD] = {VISIBLE | COHERENT, VISIBLE, VISIBLE, VISIBLE},
         [BUFFER_READBACK] = {VISIBLE | COHERENT | CACHED, VISIBLE | CACHED, VISIBLE | COHERENT, VISIBLE},
         [BUFFER_EXCHANGE] = {VISIBLE | COHERENT | CACHED, VISIBLE | CACHED, VISIBLE | COHERENT, VISIBLE},
     };
     static const VkMemoryPropertyFlags unified[4] = {LOCAL | VISIBLE | CACHED | COHERENT,
                                                      LOCAL | VISIBLE | CACHED, LOCAL, 0};
-    bool for_device = use == BUFFER_DEVICE || use == BUFFER_TENSOR;
+    bool for_device = use == BUFFER_DEVICE || use == BUFFER_WRITABLE;
     const VkMemoryPropertyFlags *wish = for_device && gpu->can.unified ? unified : wishes[use];
-    if (gpu->can.host_visible_vram && (use == BUFFER_UPLOAD || use == BUFFER_TENSOR)) {
+    if (gpu->can.host_visible_vram && (use == BUFFER_UPLOAD || use == BUFFER_WRITABLE)) {
         uint32_t type = find_memory(gpu, types, LOCAL | VISIBLE | COHERENT);
         if (type != UINT32_MAX)
             return type;
@@ -87,12 +87,12 @@ static bool allocate(struct gpu *gpu, enum buffer_use use, struct buffer *buffer
     if (result != VK_SUCCESS)
         return wnn_gpu_fail(gpu, result, "vkBindBufferMemory", error);
     VkMemoryPropertyFlags flags = gpu->memory.memoryTypes[type].propertyFlags;
-    bool hidden = use == BUFFER_DEVICE || (use == BUFFER_TENSOR && !gpu->can.host_visible_vram);
+    bool hidden = use == BUFFER_DEVICE || (use == BUFFER_WRITABLE && !gpu->can.host_visible_vram);
     if ((hidden && !gpu->can.unified) || !(flags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT))
         return true;
     buffer->coherent = flags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
     buffer->readable =
-        flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT && (use != BUFFER_TENSOR || gpu->can.unified);
+        flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT && (use != BUFFER_WRITABLE || gpu->can.unified);
     result = gpu->vk.MapMemory(gpu->device, buffer->memory, 0, VK_WHOLE_SIZE, 0, &buffer->mapped);
     if (result != VK_SUCCESS) {
         buffer->mapped = NULL;
@@ -106,7 +106,7 @@ bool wnn_buffer_create(struct gpu *gpu, size_t bytes, enum buffer_use use, struc
 {
     static const VkBufferUsageFlags usages[] = {
         [BUFFER_DEVICE] = GPU_DEVICE_USAGE,
-        [BUFFER_TENSOR] = GPU_DEVICE_USAGE,
+        [BUFFER_WRITABLE] = GPU_DEVICE_USAGE,
         [BUFFER_UPLOAD] = VK_BUFFER_USAGE_TRANSFER_SRC_BIT,
         [BUFFER_READBACK] = VK_BUFFER_USAGE_TRANSFER_DST_BIT,
         [BUFFER_EXCHANGE] = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,

@@ -29,7 +29,7 @@ struct buffer {
 
 enum buffer_use {
     BUFFER_DEVICE,   // what shaders work on; mapped where memory is unified
-    BUFFER_TENSOR,   // the same, mapped also where the host can only write well
+    BUFFER_WRITABLE, // the same, mapped also where the host can only write well
     BUFFER_UPLOAD,   // the host writes, copies read
     BUFFER_READBACK, // the other way round
     BUFFER_EXCHANGE  // both ways

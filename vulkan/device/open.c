@@ -5,6 +5,7 @@
 #include "vulkan/device/open.h"
 
 #include "lib/log.h"
+#include "lib/parallel.h"
 #include "vulkan/device/identity.h"
 #include "vulkan/device/matrix_units.h"
 #include "vulkan/device/memory.h"
@@ -491,48 +492,6 @@ static bool create_device(struct gpu *gpu, struct error *error)
     return true;
 }
 
-// Layouts for shaders of one to all buffers, each with a word of push constants a buffer, and the parameters.
-static bool create_layouts(struct gpu *gpu, struct error *error)
-{
-    VkDescriptorSetLayoutBinding bindings[GPU_BUFFERS];
-    for (uint32_t i = 0; i < GPU_BUFFERS; i++)
-        bindings[i] = (VkDescriptorSetLayoutBinding){.binding = i,
-                                                     .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-                                                     .descriptorCount = 1,
-                                                     .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
-    for (uint32_t count = 1; count <= gpu->can.buffers; count++) {
-        const VkDescriptorSetLayoutCreateInfo set = {.sType =
-                                                         VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
-                                                     .bindingCount = count,
-                                                     .pBindings = bindings};
-        VkResult result =
-            gpu->vk.CreateDescriptorSetLayout(gpu->device, &set, NULL, &gpu->set_layouts[count]);
-        if (result != VK_SUCCESS) {
-            gpu->set_layouts[count] = VK_NULL_HANDLE;
-            return wnn_gpu_fail(gpu, result, "vkCreateDescriptorSetLayout", error);
-        }
-        const VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                                           (GPU_BUFFERS + gpu->can.max_push_constants) *
-                                               (uint32_t)sizeof(uint32_t)};
-        const VkPipelineLayoutCreateInfo layout = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
-                                                   .setLayoutCount = 1,
-                                                   .pSetLayouts = &gpu->set_layouts[count],
-                                                   .pushConstantRangeCount = 1,
-                                                   .pPushConstantRanges = &range};
-        result = gpu->vk.CreatePipelineLayout(gpu->device, &layout, NULL, &gpu->layouts[count]);
-        if (result != VK_SUCCESS) {
-            gpu->layouts[count] = VK_NULL_HANDLE;
-            return wnn_gpu_fail(gpu, result, "vkCreatePipelineLayout", error);
-        }
-    }
-    return true;
-}
-
-static bool create_objects(struct gpu *gpu, struct error *error)
-{
-    return create_layouts(gpu, error) && wnn_timeline_open(gpu, error);
-}
-
 static bool open_own(struct gpu *gpu, const struct backend_options *options, const struct gpu_origin *origin,
                      struct error *error)
 {
@@ -598,6 +557,7 @@ bool wnn_gpu_open(struct gpu *gpu, const struct backend_options *options, const 
 {
     struct gpu_origin from = *origin;
     *gpu = (struct gpu){.allocator = options->allocator,
+                        .parallel = options->parallel ? options->parallel : &wnn_serial,
                         .log = options->log,
                         .strict = options->strict_numerics,
                         .is_external = options->external != NULL,
@@ -615,7 +575,7 @@ bool wnn_gpu_open(struct gpu *gpu, const struct backend_options *options, const 
     bool opened =
         enter_new(gpu, error) && find_loader(gpu, &from, error) &&
         (gpu->is_external ? open_external(gpu, origin, error) : open_own(gpu, options, origin, error)) &&
-        create_objects(gpu, error);
+        wnn_timeline_open(gpu, error);
     if (opened)
         wnn_gate_register(); // again when all that the driver loads is there
     if (!opened) {

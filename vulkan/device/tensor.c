@@ -149,7 +149,7 @@ static bool lend(struct gpu_tensor *tensor, const WNNVulkanBuffer *external, str
 static bool allocate(struct gpu *gpu, struct gpu_tensor *tensor, struct error *error)
 {
     struct buffer *buffer = &tensor->buffer;
-    if (!wnn_buffer_create(gpu, room_of(tensor->bytes), BUFFER_TENSOR, buffer, error))
+    if (!wnn_buffer_create(gpu, room_of(tensor->bytes), BUFFER_WRITABLE, buffer, error))
         return false;
     tensor->handle = buffer->handle;
     tensor->size = buffer->bytes;

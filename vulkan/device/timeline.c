@@ -175,11 +175,13 @@ bool wnn_gpu_submit(struct gpu *gpu, const struct batch *batches, size_t count, 
 // To wake a thread takes longer than many an execution: the end is looked for without sleeping first, or,
 // where the last execution was longer, for as long around the time when it is due.
 #define LOOK_NANOSECONDS 50e3
+// Of which nothing is known yet:
+#define FIRST_LOOK_NANOSECONDS 2e6
 
 // Whether the moment came while it was looked for; where the device is the processor, that is busy.
 static bool look(struct gpu *gpu, const struct sync_point *sync_point)
 {
-    double end = nanoseconds() + LOOK_NANOSECONDS;
+    double end = nanoseconds() + (sync_point->length > 0 ? LOOK_NANOSECONDS : FIRST_LOOK_NANOSECONDS);
     uint64_t count = 0;
     do
         if (gpu->vk.GetSemaphoreCounterValue(gpu->device, gpu->timeline, &count) != VK_SUCCESS)

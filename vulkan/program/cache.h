@@ -39,6 +39,7 @@ struct cache_key {
 struct cache_entry {
     void *memory; // NULL: there is none
     size_t bytes;
+    bool vouched; // it is the graph's, whose bytes have been checked already if the host wants that
     // Of an entry that has been checked.
     const uint32_t *words; // SPIR-V
     size_t word_count;

@@ -377,10 +377,15 @@ static void free_flight(struct gpu *gpu, struct flight *flight)
     wnn_buffer_free(gpu, &flight->readback);
 }
 
+// What the host writes or reads is touched, so that no execution is the first to do so.
 static bool make_buffer(struct gpu *gpu, size_t bytes, enum buffer_use use, struct buffer *buffer,
                         struct error *error)
 {
-    return bytes == 0 || wnn_buffer_create(gpu, bytes, use, buffer, error);
+    if (bytes > 0 && !wnn_buffer_create(gpu, bytes, use, buffer, error))
+        return false;
+    if (buffer->mapped && use != BUFFER_DEVICE)
+        memset(buffer->mapped, 0, bytes);
+    return true;
 }
 
 // Makes the next flight of a program that is finished.
@@ -388,7 +393,7 @@ static bool make_flight(struct gpu *gpu, struct executable *executable, struct e
 {
     struct flight *flight = &executable->flights[executable->flight_count];
     // With nothing beyond the minimum there is no memory for both sides.
-    enum buffer_use shared = gpu->can.minimal ? BUFFER_DEVICE : BUFFER_TENSOR;
+    enum buffer_use shared = gpu->can.minimal ? BUFFER_DEVICE : BUFFER_WRITABLE;
     bool done = make_buffer(gpu, executable->plan->arena_bytes, BUFFER_DEVICE, &flight->arena, error) &&
                 make_buffer(gpu, executable->input_bytes, shared, &flight->inputs, error);
     for (unsigned i = 0; done && i < PIECES; i++)

@@ -192,7 +192,7 @@ static bool create_pipeline(struct gpu *gpu, struct pipeline *pipeline, const ui
                   .stage = VK_SHADER_STAGE_COMPUTE_BIT,
                   .module = module,
                   .pName = "main"},
-        .layout = gpu->layouts[pipeline->buffers]};
+        .layout = gpu->layouts[wnn_gpu_layout(gpu, pipeline->buffers)]};
     result = gpu->vk.CreateComputePipelines(gpu->device, cache, 1, &info, NULL, &handle);
     gpu->vk.DestroyShaderModule(gpu->device, module, NULL);
     if (result != VK_SUCCESS)
@@ -216,9 +216,9 @@ static VkPipelineCache create_cache(struct gpu *gpu, const void *data, size_t by
     return result == VK_SUCCESS ? cache : VK_NULL_HANDLE;
 }
 
-// Makes the entry of a new pipeline, if the driver and the memory allow.
-static void make_entry(const struct pipelines *pipelines, struct task *task, const struct glsl_result *spirv,
-                       VkPipelineCache cache)
+// Makes the entry of a new pipeline, if the driver and the memory allow, in the place of one without data.
+static void make_entry(const struct pipelines *pipelines, struct task *task, const uint32_t *words,
+                       size_t count, VkPipelineCache cache)
 {
     struct gpu *gpu = pipelines->gpu;
     size_t bytes = 0;
@@ -231,30 +231,41 @@ static void make_entry(const struct pipelines *pipelines, struct task *task, con
         if (gpu->vk.GetPipelineCacheData(gpu->device, cache, &bytes, data) != VK_SUCCESS)
             bytes = 0;
     }
-    task->made = wnn_cache_make(&pipelines->cache, &task->key, spirv->words, spirv->count, data,
-                                data ? bytes : 0, &task->entry);
+    struct cache_entry entry;
+    if (wnn_cache_make(&pipelines->cache, &task->key, words, count, data, data ? bytes : 0, &entry)) {
+        wnn_cache_drop(&pipelines->cache, &task->entry);
+        task->entry = entry;
+        task->made = true;
+    }
     wnn_release(gpu->allocator, data);
+}
+
+static bool compile_words(const struct job *job, struct task *task, const uint32_t *words, size_t count)
+{
+    const struct pipelines *pipelines = job->pipelines;
+    bool wanted = job->keep || pipelines->cache.host;
+    struct gpu *gpu = pipelines->gpu;
+    VkPipelineCache cache = wanted ? create_cache(gpu, NULL, 0) : VK_NULL_HANDLE;
+    bool done = create_pipeline(gpu, task->pipeline, words, count, cache, &task->error);
+    if (done && wanted)
+        make_entry(pipelines, task, words, count, cache);
+    gpu->vk.DestroyPipelineCache(gpu->device, cache, NULL);
+    if (done && job->keep && !task->entry.memory)
+        wnn_fail_memory(&task->error);
+    return done;
 }
 
 static void compile_text(const struct job *job, struct task *task)
 {
     const struct pipelines *pipelines = job->pipelines;
-    bool wanted = job->keep || pipelines->cache.host;
-    struct gpu *gpu = pipelines->gpu;
-    struct pipeline *pipeline = task->pipeline;
+    const struct pipeline *pipeline = task->pipeline;
     struct glsl_result spirv = {.words = pipeline->words, .count = pipeline->word_count};
     if (!spirv.words)
         spirv = pipelines->glsl->compile(pipelines->compiler, pipeline->text, pipeline->length);
-    if (!spirv.words) {
+    if (spirv.words)
+        compile_words(job, task, spirv.words, spirv.count);
+    else
         wnn_fail(&task->error, WNNStatus_OperationError, "a shader does not compile: %s", spirv.message);
-    } else {
-        VkPipelineCache cache = wanted ? create_cache(gpu, NULL, 0) : VK_NULL_HANDLE;
-        if (create_pipeline(gpu, pipeline, spirv.words, spirv.count, cache, &task->error) && wanted)
-            make_entry(pipelines, task, &spirv, cache);
-        if (job->keep && !task->made)
-            wnn_fail_memory(&task->error);
-        gpu->vk.DestroyPipelineCache(gpu->device, cache, NULL);
-    }
     pipelines->glsl->release(&spirv);
 }
 
@@ -266,15 +277,16 @@ static bool may_compile(const struct pipelines *pipelines, struct error *error)
     return wnn_interrupt_check(pipelines->interrupt, error);
 }
 
-// False: the entry is of no use, and the text has to do.
+// False: the driver has to compile what there is, its SPIR-V or, if the entry is of no use, the text.
 static bool compile_entry(const struct pipelines *pipelines, struct task *task)
 {
     struct gpu *gpu = pipelines->gpu;
     struct cache_entry *entry = &task->entry;
     bool done = wnn_cache_check(&pipelines->cache, &task->key, entry);
+    if (done && !entry->data)
+        return false;
     if (done && !task->pipeline->handle) {
-        VkPipelineCache cache =
-            entry->data ? create_cache(gpu, entry->data, entry->data_bytes) : VK_NULL_HANDLE;
+        VkPipelineCache cache = create_cache(gpu, entry->data, entry->data_bytes);
         struct error error = {0};
         done = create_pipeline(gpu, task->pipeline, entry->words, entry->word_count, cache, &error);
         gpu->vk.DestroyPipelineCache(gpu->device, cache, NULL);
@@ -292,11 +304,17 @@ static void compile(void *argument, size_t index)
 {
     const struct job *job = argument;
     struct task *task = &job->tasks[index];
-    if (may_compile(job->pipelines, &task->error))
-        compile_text(job, task);
+    const struct cache_entry *entry = &task->entry;
+    if (!may_compile(job->pipelines, &task->error) ||
+        (entry->memory &&
+         (compile_words(job, task, entry->words, entry->word_count) || job->pipelines->gpu->lost)))
+        return;
+    task->error = (struct error){0};
+    wnn_cache_drop(&job->pipelines->cache, &task->entry);
+    compile_text(job, task);
 }
 
-// Makes what there are entries for; what is left comes first in the list, and is counted. One behind the
+// Makes what the driver has data for; what is left comes first in the list, and is counted. One behind the
 // other: a driver that has its data is quicker than threads are, which would wait for one another in it.
 static size_t compile_entries(const struct job *job, size_t count)
 {
@@ -359,12 +377,14 @@ bool wnn_pipelines_compile(struct pipelines *pipelines, struct pipeline *const *
         list[i]->taken = true;
         job.tasks[missing++].pipeline = list[i];
     }
-    size_t left = compile_entries(&job, missing);
+    bool done = true;
+    for (size_t i = 0; done && i < missing; i++)
+        done = wnn_gpu_make_layouts(pipelines->gpu, job.tasks[i].pipeline->buffers, error);
+    size_t left = done ? compile_entries(&job, missing) : 0;
     if (left > 0)
         pipelines->parallel->run(pipelines->parallel, left, compile, &job);
     wnn_gate_pass(&pipelines->gpu->gate);
     hand_out_entries(&job, missing);
-    bool done = true;
     for (size_t i = 0; i < missing; i++) {
         job.tasks[i].pipeline->taken = false;
         if (done && job.tasks[i].error.status != WNNStatus_Success) {

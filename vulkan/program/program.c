@@ -88,7 +88,7 @@ static bool upload_parameters(struct program *program, struct error *error)
     size_t bytes = program->word_count * sizeof program->words[0];
     if (bytes == 0)
         return true;
-    if (!wnn_buffer_create(program->gpu, bytes, BUFFER_DEVICE, &program->parameters, error))
+    if (!wnn_buffer_create(program->gpu, bytes, BUFFER_WRITABLE, &program->parameters, error))
         return false;
     const struct upload upload = {program->words, {&program->parameters, 0, bytes}};
     return wnn_gpu_upload(program->gpu, &program->command_pool, &upload, 1, error);
@@ -164,10 +164,70 @@ bool wnn_program_check(const struct program *program, const struct record_params
 // ---------------------------------------------------------------------------------------------------------------
 
 #define STAGING ((size_t)64 << 20)
+#define GRAIN   ((size_t)1 << 20) // of what a thread copies at once
 
-static bool copy_pieces(struct gpu *gpu, struct command_pool *pool, VkCommandBuffer commands,
-                        const struct buffer *staging, const VkBufferCopy *copies, const VkBuffer *to,
-                        size_t count, struct error *error)
+// Those of a list of uploads whose buffers are mapped, or those that are not, one behind the other: the bytes
+// from `begin` on of all of them together go to `staging`, or, without that, to where they belong.
+struct stretch {
+    const struct upload *uploads;
+    size_t count, begin, bytes;
+    unsigned char *staging;
+};
+
+// A piece of one of them that lies in a stretch, from byte `within` of it, `at` of the stretch.
+struct part {
+    const struct upload *upload;
+    size_t within, at, bytes;
+};
+
+// The next part of the bytes [begin, end) of a stretch; false: there is none. `next` and `sum`, zeros at
+// first, say how far that is: the next upload, and the bytes of those before it.
+static bool find_part(const struct stretch *stretch, size_t begin, size_t end, size_t *next, size_t *sum,
+                      struct part *part)
+{
+    begin += stretch->begin;
+    end += stretch->begin;
+    while (*next < stretch->count && *sum < end) {
+        const struct upload *upload = &stretch->uploads[(*next)++];
+        size_t first = *sum, last = first + upload->to.bytes;
+        if ((upload->to.buffer->mapped == NULL) != (stretch->staging != NULL))
+            continue;
+        *sum = last;
+        size_t from = first < begin ? begin : first, to = last < end ? last : end;
+        *part = (struct part){upload, from - first, from - stretch->begin, to - from};
+        if (from < to)
+            return true;
+    }
+    return false;
+}
+
+static void copy_some(void *argument, size_t index)
+{
+    const struct stretch *stretch = argument;
+    size_t begin = index * GRAIN, next = 0, sum = 0,
+           end = stretch->bytes - begin < GRAIN ? stretch->bytes : begin + GRAIN;
+    struct part part;
+    while (find_part(stretch, begin, end, &next, &sum, &part)) {
+        const struct region *region = &part.upload->to;
+        unsigned char *to = stretch->staging
+                                ? stretch->staging + part.at
+                                : (unsigned char *)region->buffer->mapped + region->offset + part.within;
+        memcpy(to, (const unsigned char *)part.upload->data + part.within, part.bytes);
+    }
+}
+
+static void copy_stretch(const struct gpu *gpu, struct stretch *stretch)
+{
+    size_t count = stretch->bytes / GRAIN + (stretch->bytes % GRAIN != 0);
+    if (count > 1)
+        gpu->parallel->run(gpu->parallel, count, copy_some, stretch);
+    else if (count > 0)
+        copy_some(stretch, 0);
+}
+
+// What is in staging memory goes to where it belongs.
+static bool copy_staged(struct gpu *gpu, struct command_pool *pool, VkCommandBuffer commands,
+                        const struct buffer *staging, const struct stretch *stretch, struct error *error)
 {
     if (!wnn_buffer_flush(gpu, staging, error))
         return false;
@@ -176,8 +236,12 @@ static bool copy_pieces(struct gpu *gpu, struct command_pool *pool, VkCommandBuf
     VkResult result = gpu->vk.BeginCommandBuffer(commands, &info);
     if (result != VK_SUCCESS)
         return wnn_gpu_fail(gpu, result, "vkBeginCommandBuffer", error);
-    for (size_t i = 0; i < count; i++)
-        gpu->vk.CmdCopyBuffer(commands, staging->handle, to[i], 1, &copies[i]);
+    struct part part;
+    size_t next = 0, sum = 0;
+    while (find_part(stretch, 0, stretch->bytes, &next, &sum, &part)) {
+        const VkBufferCopy copy = {part.at, part.upload->to.offset + part.within, part.bytes};
+        gpu->vk.CmdCopyBuffer(commands, staging->handle, part.upload->to.buffer->handle, 1, &copy);
+    }
     const VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
                                      .srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT,
                                      .dstAccessMask =
@@ -194,34 +258,17 @@ static bool copy_pieces(struct gpu *gpu, struct command_pool *pool, VkCommandBuf
 static bool upload_staged(struct gpu *gpu, struct command_pool *pool, const struct upload *uploads,
                           size_t count, size_t total, struct error *error)
 {
-    enum {
-        MAX_COPIES = 256
-    };
-    VkBufferCopy copies[MAX_COPIES];
-    VkBuffer to[MAX_COPIES];
-    size_t pieces = 0, used = 0;
     struct buffer staging = {0};
     VkCommandBuffer commands;
     if (!wnn_command_pool_allocate(gpu, pool, &commands, error))
         return false;
     bool done = wnn_buffer_create(gpu, total < STAGING ? total : STAGING, BUFFER_UPLOAD, &staging, error);
-    for (size_t i = 0; done && i < count; i++) {
-        const struct upload *upload = &uploads[i];
-        for (size_t at = 0, bytes; done && at < upload->to.bytes; at += bytes) {
-            if (used == staging.bytes || pieces == MAX_COPIES) {
-                done = copy_pieces(gpu, pool, commands, &staging, copies, to, pieces, error);
-                pieces = used = 0;
-            }
-            bytes =
-                upload->to.bytes - at < staging.bytes - used ? upload->to.bytes - at : staging.bytes - used;
-            memcpy((char *)staging.mapped + used, (const char *)upload->data + at, bytes);
-            copies[pieces] = (VkBufferCopy){used, upload->to.offset + at, bytes};
-            to[pieces++] = upload->to.buffer->handle;
-            used += bytes;
-        }
+    for (size_t at = 0; done && at < total; at += STAGING) {
+        struct stretch stretch = {uploads, count, at, total - at < STAGING ? total - at : STAGING,
+                                  staging.mapped};
+        copy_stretch(gpu, &stretch);
+        done = copy_staged(gpu, pool, commands, &staging, &stretch, error);
     }
-    if (done && pieces > 0)
-        done = copy_pieces(gpu, pool, commands, &staging, copies, to, pieces, error);
     gpu->vk.FreeCommandBuffers(gpu->device, pool->handle, 1, &commands);
     wnn_buffer_free(gpu, &staging);
     return done;
@@ -230,16 +277,17 @@ static bool upload_staged(struct gpu *gpu, struct command_pool *pool, const stru
 bool wnn_gpu_upload(struct gpu *gpu, struct command_pool *pool, const struct upload *uploads, size_t count,
                     struct error *error)
 {
+    struct stretch mapped = {.uploads = uploads, .count = count};
     size_t staged = 0;
+    for (size_t i = 0; i < count; i++)
+        *(uploads[i].to.buffer->mapped ? &mapped.bytes : &staged) += uploads[i].to.bytes;
+    copy_stretch(gpu, &mapped);
+    const struct buffer *flushed = NULL;
     for (size_t i = 0; i < count; i++) {
-        const struct region *to = &uploads[i].to;
-        if (to->buffer->mapped) {
-            memcpy((char *)to->buffer->mapped + to->offset, uploads[i].data, to->bytes);
-            if (!wnn_buffer_flush(gpu, to->buffer, error))
-                return false;
-        } else {
-            staged += to->bytes;
-        }
+        const struct buffer *buffer = uploads[i].to.buffer;
+        if (buffer != flushed && !wnn_buffer_flush(gpu, buffer, error)) // those that are mapped
+            return false;
+        flushed = buffer;
     }
     return staged == 0 || upload_staged(gpu, pool, uploads, count, staged, error);
 }

@@ -156,7 +156,8 @@ bool wnn_program_omits(const struct program *program, const struct record_params
 bool wnn_program_check(const struct program *program, const struct record_params *params,
                        struct error *error);
 
-// Copies host memory to regions of device memory through at most 64 MiB of staging memory, and waits.
+// Copies host memory to regions of device memory, on all threads: at once where that is mapped, otherwise
+// through at most 64 MiB of staging memory; and waits.
 struct upload {
     const void *data;
     struct region to;

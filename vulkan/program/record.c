@@ -122,7 +122,7 @@ static bool create_pool(const struct program *program, struct recording *recordi
         return true;
     uint32_t buffers = 0;
     for (const struct step *step = program->first; step; step = step->next)
-        buffers += step->kind == STEP_DISPATCH ? step->binding_count : 0;
+        buffers += step->kind == STEP_DISPATCH ? wnn_gpu_layout(gpu, step->binding_count) : 0;
     const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, buffers};
     const VkDescriptorPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
                                              .maxSets = (uint32_t)program->dispatches,
@@ -146,10 +146,11 @@ static bool write_descriptors(struct recorder *recorder, const struct step *step
                               struct pushed *pushed, struct error *error)
 {
     struct gpu *gpu = recorder->program->gpu;
+    uint32_t layout = wnn_gpu_layout(gpu, step->binding_count);
     const VkDescriptorSetAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
                                               .descriptorPool = recorder->recording->pool,
                                               .descriptorSetCount = 1,
-                                              .pSetLayouts = &gpu->set_layouts[step->binding_count]};
+                                              .pSetLayouts = &gpu->set_layouts[layout]};
     VkResult result = gpu->vk.AllocateDescriptorSets(gpu->device, &info, set);
     if (result != VK_SUCCESS)
         return wnn_gpu_fail(gpu, result, "vkAllocateDescriptorSets", error);
@@ -188,7 +189,7 @@ static void record_part(struct recorder *recorder, const struct step *step, VkDe
                         const struct pushed *pushed, uint32_t part)
 {
     const struct gpu *gpu = recorder->program->gpu;
-    VkPipelineLayout layout = gpu->layouts[step->binding_count];
+    VkPipelineLayout layout = gpu->layouts[wnn_gpu_layout(gpu, step->binding_count)];
     VkCommandBuffer commands = recorder->commands;
     unsigned cut = cut_dimension(step);
     uint32_t first[3] = {0}, groups[3] = {step->groups[0], step->groups[1], step->groups[2]};

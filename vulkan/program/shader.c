@@ -690,13 +690,43 @@ static bool mentions(const char *text, const char *word, size_t length)
     return false;
 }
 
-// Whether each word of a list occurs in one of the texts.
-static bool needs(const char *words, const char *const *texts, size_t count)
+// Which words occur, by some bits of their hashes: most that do not are known by that, and texts are long.
+struct words {
+    uint64_t bits[128];
+};
+
+static uint32_t hash_of_word(const char *word, size_t length)
+{
+    uint32_t hash = 0x811C9DC5u;
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)word[i]) * 0x01000193u;
+    return (hash ^ hash >> 16) % (8 * sizeof(struct words));
+}
+
+static void note_words(struct words *words, const char *text)
+{
+    while (*text) {
+        size_t length = 0;
+        while (is_letter(text[length]))
+            length++;
+        if (length > 0) {
+            uint32_t hash = hash_of_word(text, length);
+            words->bits[hash / 64] |= (uint64_t)1 << hash % 64;
+        }
+        text += length > 0 ? length : 1;
+    }
+}
+
+// Whether each word of a list occurs in one of the texts, whose words are noted.
+static bool needs(const char *words, const char *const *texts, size_t count, const struct words *noted)
 {
     char word[64];
     while (*words) {
         size_t length = strcspn(words, " ");
         bool found = false;
+        uint32_t hash = hash_of_word(words, length);
+        if (!(noted->bits[hash / 64] >> hash % 64 & 1))
+            return false;
         memcpy(word, words, length);
         word[length] = 0;
         for (size_t i = 0; !found && i < count; i++)
@@ -816,9 +846,14 @@ static void append(struct shader *shader, uint32_t x, uint32_t y, uint32_t z)
     if (shader->family)
         texts[count++] = wnn_shader_family(shader->family);
     texts[count++] = shader->text;
+    struct words noted = {{0}};
+    for (size_t i = 0; i < count; i++)
+        note_words(&noted, texts[i]);
     for (size_t i = wnn_gpu_library_count; i-- > 0 && count < MAX_TEXTS;)
-        if (needs(wnn_gpu_library[i].name, texts, count))
+        if (needs(wnn_gpu_library[i].name, texts, count, &noted)) {
             texts[count++] = wnn_gpu_library[i].text;
+            note_words(&noted, wnn_gpu_library[i].text);
+        }
 
     struct shader whole = *shader;
     whole.text = NULL;

@@ -263,7 +263,8 @@ static bool create_buffers(struct placing *placing, struct error *error)
     for (size_t i = 0; i < *placing->count; i++) {
         struct buffer *buffer = &placing->pieces[i]->buffer;
         size_t bytes = buffer->bytes;
-        if (!buffer->handle && !wnn_buffer_create(placing->shared->gpu, bytes, BUFFER_DEVICE, buffer, error))
+        if (!buffer->handle &&
+            !wnn_buffer_create(placing->shared->gpu, bytes, BUFFER_WRITABLE, buffer, error))
             return false;
     }
     return true;
