@@ -246,8 +246,9 @@ static bool open_session(struct bench *bench, struct error *error)
     if (wnnCreateBudget(&none, &bench->budget) != WNNStatus_Success)
         return wnn_fail_memory(error);
     options.budget = bench->budget;
-    if (!session_open(&bench->session, &options, error))
+    if (!compiled_file_open_session(&bench->session, &options, result->what, error))
         return false;
+    result->settings.backend = options.backend ? options.backend : bench->session.backend->name;
     result->threads = wnn_context_threads(bench->session.context);
     wnnContextGetDeviceInfo(bench->session.context, &device);
     result->device = must(strdup(device.name[0] ? device.name : wnn_context_device(bench->session.context)));
@@ -391,7 +392,6 @@ static int bench(const struct bench_options *options, const char *what)
                               .what = what,
                               .peers = must_allocate(options->peer_count * sizeof *one->result.peers),
                               .peer_count = options->peer_count};
-    one->result.settings.backend = options->session.backend;
     one->result.settings.strict = options->session.strict;
     one->result.settings.fast = options->session.fast;
     if (options->peer_count)

@@ -26,7 +26,7 @@ static const char help[] =
     "  webnn compile mobilenet_v2 mobilenet.wnnc\n"
     "  webnn run --random mobilenet.wnnc\n"
     "  webnn compile --backend=gpu mobilenet_v2 gpu.wnnc\n"
-    "  webnn run --backend=gpu --trust --random gpu.wnnc\n";
+    "  webnn run --trust --random gpu.wnnc\n";
 
 static bool compile(const struct session_options *options, const char *path, const char *output,
                     struct session *session, struct model *model, struct error *error)

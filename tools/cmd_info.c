@@ -107,7 +107,7 @@ static int describe_compiled(const struct info_options *options, const char *pat
     }
     struct session session;
     WNNGraph graph = NULL;
-    bool loads = session_open(&session, &options->session, &error) &&
+    bool loads = compiled_file_open_session(&session, &options->session, path, &error) &&
                  compiled_file_load(&session, path, &graph, &error);
     if (options->json) {
         cJSON *object = must(cJSON_CreateObject());

@@ -261,7 +261,7 @@ static bool prepare(struct work *work, const char *path)
         return false;
     if (options->expect && !array_read_npy(options->expect, &work->expected, error))
         return false;
-    if (!session_open(&work->session, &options->session, error) ||
+    if (!compiled_file_open_session(&work->session, &options->session, path, error) ||
         !model_begin(&work->model, work->session.context, error) ||
         !(compiled_file_is(path) ? load(work, path) : build(work, path)))
         return false;

@@ -17,10 +17,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static struct mapping *open_file(const char *path, struct error *error)
+{
+    const struct mapping_rule rule = {.what = "a compiled graph", .most = SIZE_MAX / 2};
+    return is_standard(path) ? load_open_stream(error) : mapping_open(path, &rule, error);
+}
+
 static bool is_compiled_stream(void)
 {
     struct error error = {WNNStatus_Success, ""};
-    struct mapping *mapping = load_open_stream(&error);
+    struct mapping *mapping = open_file("-", &error);
     bool is = mapping && mapping->size >= 8 && memcmp(mapping->data, STORED_MAGIC, 8) == 0;
     mapping_unref(mapping);
     return is;
@@ -40,6 +46,23 @@ bool compiled_file_is(const char *path)
     if (file)
         fclose(file);
     return is;
+}
+
+bool compiled_file_open_session(struct session *session, const struct session_options *options,
+                                const char *path, struct error *error)
+{
+    char name[64];
+    struct session_options chosen = *options;
+    WNNCompiledGraphInfo info = WNN_COMPILED_GRAPH_INFO_INIT;
+    struct mapping *mapping =
+        !options->backend && !options->device && compiled_file_is(path) ? open_file(path, error) : NULL;
+    // Loading says what is wrong with a file that tells nothing.
+    if (mapping && wnnGetCompiledGraphInfo(mapping->data, mapping->size, &info) == WNNStatus_Success) {
+        snprintf(name, sizeof name, "%.*s", (int)info.backend.length, info.backend.data);
+        chosen.backend = name;
+    }
+    mapping_unref(mapping);
+    return session_open(session, &chosen, error);
 }
 
 static void give_back(const void *data, size_t size, void *userdata1, void *userdata2)
@@ -73,30 +96,16 @@ static WNNExternalBytes lend(struct mapping *mapping)
     return bytes;
 }
 
-static WNNStatus vouch(const void *data, size_t size, void *userdata1, void *userdata2)
-{
-    (void)data;
-    (void)size;
-    (void)userdata1;
-    (void)userdata2;
-    return WNNStatus_Success;
-}
-
 bool compiled_file_load(struct session *session, const char *path, WNNGraph *graph, struct error *error)
 {
-    const struct mapping_rule rule = {.what = "a compiled graph", .most = SIZE_MAX / 2};
-    char message[WNN_MESSAGE_SIZE];
-    struct mapping *mapping = is_standard(path) ? load_open_stream(error) : mapping_open(path, &rule, error);
+    struct error refusal = {WNNStatus_Success, ""};
+    struct mapping *mapping = open_file(path, error);
     *graph = NULL;
     if (!mapping)
         return false;
-    WNNLoadGraphDescriptor descriptor = WNN_LOAD_GRAPH_DESCRIPTOR_INIT;
-    descriptor.bytes = lend(mapping);
-    descriptor.authenticate = session->trust ? vouch : NULL;
-    WNNStatus status = wnnContextLoadGraphSync(session->context, &descriptor, graph, sizeof message, message);
-    return status == WNNStatus_Success ||
-           wnn_fail(error, status, "%s: %s", is_standard(path) ? "standard input" : SHOWN_STRING(path),
-                    message);
+    return session_load(session, lend(mapping), false, graph, &refusal) ||
+           wnn_fail(error, refusal.status, "%s: %s",
+                    is_standard(path) ? "standard input" : SHOWN_STRING(path), refusal.message);
 }
 
 static WNNStatus write_bytes(const void *data, size_t size, uint64_t rest, void *userdata1, void *userdata2)

@@ -10,6 +10,11 @@
 // Whether a regular file of that name begins as one.
 bool compiled_file_is(const char *path);
 
+// Opens a session for a graph. If that is compiled, and neither a backend nor a device is asked for, it is on
+// the backend that the file is for.
+bool compiled_file_open_session(struct session *session, const struct session_options *options,
+                                const char *path, struct error *error);
+
 // Maps the file, which stays so as long as the graph.
 bool compiled_file_load(struct session *session, const char *path, WNNGraph *graph, struct error *error);
 

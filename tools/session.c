@@ -97,12 +97,10 @@ static void keep_error(WNNStatus status, WNNStringView message, void *session, v
 bool session_open(struct session *session, const struct session_options *options, struct error *error)
 {
     *session = (struct session){.cache = FILE_CACHE_INIT, .trust = options->trust};
-    // A device means a GPU, unless another backend is named.
-    bool gpu = options->device && strcmp(options->backend, "cpu") == 0;
-    session->backend = session_find_backend(gpu ? "gpu" : options->backend);
+    const char *backend = options->backend ? options->backend : options->device ? "gpu" : "cpu";
+    session->backend = session_find_backend(backend);
     if (!session->backend)
-        return wnn_fail(error, WNNStatus_NotSupportedError, "this build has no backend %.40s",
-                        options->backend);
+        return wnn_fail(error, WNNStatus_NotSupportedError, "this build has no backend %.40s", backend);
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
     descriptor.threadCount = options->threads;
     descriptor.strictNumerics = options->strict;
@@ -184,6 +182,28 @@ bool session_build_savable(struct session *session, const struct model *model, W
 {
     const WNNSavable savable = WNN_SAVABLE_INIT;
     return build(session, model, &savable.chain, graph, error);
+}
+
+static WNNStatus vouch(const void *data, size_t size, void *userdata1, void *userdata2)
+{
+    (void)data;
+    (void)size;
+    (void)userdata1;
+    (void)userdata2;
+    return WNNStatus_Success;
+}
+
+bool session_load(struct session *session, WNNExternalBytes bytes, bool skip_data_check, WNNGraph *graph,
+                  struct error *error)
+{
+    char message[WNN_MESSAGE_SIZE] = "";
+    WNNLoadGraphDescriptor descriptor = WNN_LOAD_GRAPH_DESCRIPTOR_INIT;
+    descriptor.bytes = bytes;
+    descriptor.authenticate = session->trust ? vouch : NULL;
+    descriptor.skipDataCheck = skip_data_check;
+    *graph = NULL;
+    WNNStatus status = wnnContextLoadGraphSync(session->context, &descriptor, graph, sizeof message, message);
+    return status == WNNStatus_Success || wnn_fail(error, status, "%s", message);
 }
 
 static void keep_status(WNNStatus status, WNNStringView message, void *error, void *unused)

@@ -14,7 +14,7 @@
 #define MAX_THREADS 1024
 
 struct session_options {
-    const char *backend; // cpu, gpu, or the name of any backend of this build
+    const char *backend; // cpu, gpu, or the name of any backend of this build; NULL: nobody has asked for one
     unsigned threads;    // 0: all
     bool strict, fast;   // not both
     struct load_options load;
@@ -25,7 +25,7 @@ struct session_options {
 };
 #define SESSION_OPTIONS_INIT                                                                                 \
     {                                                                                                        \
-        .backend = "cpu"                                                                                     \
+        .backend = NULL                                                                                      \
     }
 
 // For getopt_long; their values begin beyond any letter. `weights` is what the option of that meaning is
@@ -44,7 +44,8 @@ struct session_options {
 
 #define SESSION_HELP SESSION_HELP_WITH("--weights=FILE   ")
 #define SESSION_HELP_WITH(weights)                                                                           \
-    "  --backend=NAME    cpu (the default), gpu, or dummy, which computes nothing\n"                         \
+    "  --backend=NAME    cpu, gpu, or dummy, which computes nothing; by default that of what was\n"          \
+    "                    compiled before, or cpu\n"                                                          \
     "  --device=ID       the index or UUID of a GPU, of those that webnn info lists\n"                       \
     "  --threads=N       compute threads; by default one per processor\n"                                    \
     "  --strict          what operators give one by one: rounding, overflow, NaN, denormals\n"               \
@@ -72,8 +73,8 @@ struct session {
     struct error error; // the last one that the context reported by a status alone
 };
 
-// False: a message is in *error.
-// It must stay where it is until it is closed.
+// On the backend that is asked for, otherwise that of the device that is, otherwise the CPU. False: a message
+// is in *error. It must stay where it is until it is closed.
 bool session_open(struct session *session, const struct session_options *options, struct error *error);
 void session_close(struct session *session);
 
@@ -85,6 +86,11 @@ bool session_build(struct session *session, const struct model *model, WNNGraph 
 // The same, so that the graph can be saved.
 bool session_build_savable(struct session *session, const struct model *model, WNNGraph *graph,
                            struct error *error);
+
+// Loads what was compiled. What it has compiled for a GPU is run as it is if the session trusts it; weights
+// are looked through for damage unless that is skipped.
+bool session_load(struct session *session, WNNExternalBytes bytes, bool skip_data_check, WNNGraph *graph,
+                  struct error *error);
 
 // Begins one execution; `error` stays where it is until the end, and gets what goes wrong.
 WNNFuture session_begin_compute(struct session *session, WNNGraph graph, size_t input_count,

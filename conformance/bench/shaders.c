@@ -249,15 +249,6 @@ static bool map_compiled(size_t size, int protection)
     return compiled.data;
 }
 
-static WNNStatus vouch(const void *data, size_t size, void *userdata1, void *userdata2)
-{
-    (void)data;
-    (void)size;
-    (void)userdata1;
-    (void)userdata2;
-    return WNNStatus_Success;
-}
-
 static bool keep(WNNGraph graph, struct error *error)
 {
     char message[WNN_MESSAGE_SIZE] = "";
@@ -270,16 +261,12 @@ static bool keep(WNNGraph graph, struct error *error)
     return status == WNNStatus_Success || wnn_fail(error, status, "%s", message);
 }
 
-static bool load_compiled(WNNContext context, bool vouched, WNNGraph *graph, struct error *error)
+static bool load_compiled(struct session *session, WNNGraph *graph, struct error *error)
 {
-    char message[WNN_MESSAGE_SIZE] = "";
-    WNNLoadGraphDescriptor descriptor = WNN_LOAD_GRAPH_DESCRIPTOR_INIT;
-    descriptor.bytes.data = compiled.data;
-    descriptor.bytes.byteLength = compiled.size;
-    descriptor.authenticate = vouched ? vouch : NULL;
-    descriptor.skipDataCheck = vouched;
-    WNNStatus status = wnnContextLoadGraphSync(context, &descriptor, graph, sizeof message, message);
-    return status == WNNStatus_Success || wnn_fail(error, status, "%s", message);
+    WNNExternalBytes bytes = WNN_EXTERNAL_BYTES_INIT;
+    bytes.data = compiled.data;
+    bytes.byteLength = compiled.size;
+    return session_load(session, bytes, session->trust, graph, error);
 }
 
 static bool measure(const char *what, enum way way, const WNNCache *cache, struct figures *figures,
@@ -287,7 +274,7 @@ static bool measure(const char *what, enum way way, const WNNCache *cache, struc
 {
     struct backend timed = wnn_backend_vulkan;
     timed.create = create_state;
-    struct session session = {.backend = &timed};
+    struct session session = {.backend = &timed, .trust = way == VOUCHED};
     struct model model = {.builder = NULL};
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
     descriptor.threadCount = threads;
@@ -313,7 +300,7 @@ static bool measure(const char *what, enum way way, const WNNCache *cache, struc
     begin = last_pass = now_seconds();
     good = good && (way == BUILT   ? session_build(&session, &model, &graph, error)
                     : way == SAVED ? session_build_savable(&session, &model, &graph, error)
-                                   : load_compiled(session.context, way == VOUCHED, &graph, error));
+                                   : load_compiled(&session, &graph, error));
     figures->build = now_seconds() - begin;
     figures->passes = last_pass - begin;
     figures->memory = (double)atomic_load(&memory_time) * 1e-9;

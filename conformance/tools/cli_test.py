@@ -277,6 +277,9 @@ def test_compile(folder):
     check("does not load here" in good("info", "--strict", path), "info tells why not")
     bad(1, "need the model", "run", "--random", "--dump=all", path)
     bad(1, "does not load graphs", "run", "--random", "--backend=dummy", path)
+    result = run("run", "--random", "--backend=gpu", path)
+    check(result.returncode == 1 and ("no context" in result.stderr or "for the backend \"cpu\"" in result.stderr
+          and "\"vulkan\"" in result.stderr), "the error names both backends: " + result.stderr)
     bad(1, "does not save graphs", "compile", "--backend=dummy", DIGITS_GRAPH, again)
     bad(1, "No such file", "compile", DIGITS_GRAPH, folder("none/a.wnnc"))
     bad(2, "to which file", "compile", DIGITS_GRAPH)
@@ -311,7 +314,16 @@ def test_compile_for_gpu(folder):
             check(one.read() == numbers, "what was compiled gives the same numbers: " + name)
     report = json.loads(good("info", "--json", "--backend=gpu", path))
     check(report["loads"] and report["backend"] == "vulkan" and "driver" in report["target"], f"info --json: {report}")
-    bad(1, "compiled for the backend \"vulkan\"", "run", "--random", path)
+    # Without --backend it is the one that the file is for.
+    good("run", "--random", "--output=" + loaded, path)
+    with open(loaded, "rb") as one:
+        check(one.read() == numbers, "the backend of the file")
+    check(json.loads(good("info", "--json", path))["loads"], "info finds the backend of the file")
+    report = json.loads(good("bench", "--json", "--iterations=2", "--warm-up=1", path))
+    check(report["backend"] == "vulkan", f"bench finds the backend of the file: {report}")
+    for command in ["run", "--random"], ["bench", "--iterations=2"]:
+        message = bad(1, "for the backend \"vulkan\"", *command, "--backend=cpu", path)
+        check("\"cpu\"" in message, "the error names both backends: " + message)
     for at, words in (200, "digest"), (len(compiled) - 100, "checksum"):
         with open(again, "wb") as file:
             file.write(compiled[:at] + bytes([compiled[at] ^ 1]) + compiled[at + 1:])
