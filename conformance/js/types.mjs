@@ -67,6 +67,8 @@ lines.push('', `export interface CreateOptions {
   api?: '2024-04' | '2025-03' | '2026-06';
   /** For contexts whose options say nothing. */
   defaults?: { deviceType?: 'cpu' | 'gpu'; threadCount?: number; strictNumerics?: boolean };
+  /** Where compiled graphs are kept for the next time; null: nowhere, also if the environment names a folder. */
+  compiledGraphCache?: string | { folder: string; maxBytes?: number } | null;
 }
 
 /** Another set of interfaces; of an older API these types do not hold. */

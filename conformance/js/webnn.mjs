@@ -67,7 +67,8 @@ const shapeOf = ({ shape, dimensions }) => shape ?? dimensions;
 //   "2026-06"  today's, strictly; what is beyond the text is listed in README.md
 // options.defaults: members for native.createContext (deviceType, threadCount, strictNumerics) where the page's options
 // have none.
-export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) {
+// options.graphCache: where compiled graphs are kept (graph_cache.mjs); undefined: nowhere.
+export function createWebNN(rawNative, { api = '2026-06', defaults = {}, graphCache } = {}) {
   const marks = { '2024-04': ['Legacy', 'Static'], '2025-03': ['Modern', 'Static'], '2026-06': ['Modern', 'Draft'] }[api];
   if (!marks) throw new RangeError(`there is no API of ${api}`);
   const native = guard(rawNative), legacy = api === '2024-04', is2025 = api === '2025-03';
@@ -84,6 +85,12 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
 
   // ------------------------------------------------------------------------------------------------- context
 
+  // What the cache has a digest of must be what the library gets: memory that others can write is copied.
+  const constantBytes = (source) => {
+    const bytes = bytesOf(source);
+    return graphCache && !(bytes.buffer instanceof ArrayBuffer) ? bytes.slice() : bytes;
+  };
+
   const sameContext = (context, object, what) => {
     if (object.context !== context) typeError(`${what} belongs to another context`);
   };
@@ -99,7 +106,8 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
         typeError(`there is no device type ${chosen.deviceType}`);
       // The native side keeps this function: it does not lead to the handle, or the context would never be collected.
       const handle = native.createContext(chosen, (message) => life.lose(message));
-      return { handle, life, device: chosen.deviceType, accelerated: options.accelerated };
+      const { deviceType: device, strictNumerics } = chosen;
+      return { handle, life, device, strictNumerics, accelerated: options.accelerated };
     },
     async createContextOnDevice() {
       throw new DOMException('there is no WebGPU whose devices could be shared', 'NotSupportedError');
@@ -140,8 +148,9 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
       notLost(context);
       const { dataType } = descriptor, shape = shapeOf(descriptor);
       checkSource('inputData', { dataType, shape }, source);
-      const handle = native.createConstantTensor(context.handle, dataType, shape, bytesOf(source));
-      return unlessRejected(createTensor(context, handle, descriptor, shape, true), context.life.pending);
+      const bytes = constantBytes(source), handle = native.createConstantTensor(context.handle, dataType, shape, bytes);
+      const tensor = { ...createTensor(context, handle, descriptor, shape, true), digest: graphCache?.digest(bytes) };
+      return unlessRejected(tensor, context.life.pending);
     },
     writeTensor(context, tensor, source) {
       sameContext(context, tensor, 'tensor');
@@ -243,24 +252,45 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
       notDestroyed(tensor);
       if (!tensor.constant) typeError('the tensor is not constant');
       usable(builder); // which the text asks last
-      return native.tensorConstant(builder.handle, tensor.handle);
+      return { ...native.tensorConstant(builder.handle, tensor.handle), digest: tensor.digest };
     },
     buffer(builder, descriptor, source) {
       const { dataType } = descriptor, shape = shapeOf(descriptor), handle = usable(builder);
       if ((legacy || is2025) && ArrayBuffer.isView(source)) checkView('the constant', dataType, source);
       checkSource('the constant', { dataType, shape }, source);
-      const bytes = bytesOf(source), made = native.constant(handle, dataType, shape, bytes);
-      return is2025 && bitsOf(dataType) < 8 ? { ...made, bytes: bytes.slice() } : made;
+      const bytes = constantBytes(source), made = native.constant(handle, dataType, shape, bytes);
+      return { ...made, digest: graphCache?.digest(bytes), bytes: is2025 && bitsOf(dataType) < 8 ? bytes.slice() : undefined };
     },
     scalar: (builder, type, value) => native.scalarConstant(usable(builder), type, value),
     legacyScalar: (builder, value, type) => native.scalarConstant(usable(builder), type, value),
     range: (builder, start, end, step, type) => native.rangeConstant(usable(builder), type, start, end, step),
   };
 
+  // After a build, but for the oldest API, whose builders may build again.
+  const release = (builder) => {
+    if (legacy) return;
+    builder.built = true;
+    native.releaseBuilder(builder.handle);
+  };
+
+  const buildWithCache = async (builder, key, build) => {
+    builder.built = !legacy;
+    const found = await graphCache.load(builder.context, key);
+    if (found) {
+      release(builder);
+      return found;
+    }
+    builder.built = false; // as long as it is refused
+    const graph = await build();
+    await graphCache.save(graph.handle, key);
+    return graph;
+  };
+
   const MLGraphBuilder = {
     construct(context) {
       notLost(context);
-      return { context, handle: native.createBuilder(context.handle), names: new Set(), built: false };
+      const handle = native.createBuilder(context.handle);
+      return { context, handle, names: new Set(), digests: new Map(), built: false };
     },
 
     input(builder, name, descriptor) {
@@ -278,11 +308,14 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
     async build(builder, outputs) {
       const handle = usable(builder), { context } = builder;
       const ids = outputs.map(([name, output]) => idOf(builder, output, `output "${name}"`));
-      const promise = native.build(handle, outputs.map(([name]) => name), ids);
-      if (!legacy) { // the native builder has been read
-        builder.built = true;
-        native.releaseBuilder(builder.handle);
-      }
+      const names = outputs.map(([name]) => name);
+      const key = graphCache?.key(context, handle, names, ids, builder.digests);
+      const build = () => {
+        const promise = native.build(handle, names, ids, key !== undefined);
+        release(builder); // the native builder has been read
+        return promise;
+      };
+      const promise = key === undefined ? build() : buildWithCache(builder, key, build);
       const graph = await unlessRejected(promise, context.life.pending);
       return { context, ...graph, devices: Object.freeze([context.device]), destroyed: false };
     },
@@ -293,8 +326,11 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {} } = {}) 
   const constantForms = { '2024-04': ['buffer', 'scalar', 'legacyScalar', 'range'], '2025-03': ['buffer', 'scalar'],
                           '2026-06': ['buffer', 'scalar', 'tensor'] }[api];
   constant.forEach((signature, i) => {
-    signature.implementation = (builder, ...values) =>
-      operand(builder, constants[constantForms[i]](builder, ...values));
+    signature.implementation = (builder, ...values) => {
+      const made = constants[constantForms[i]](builder, ...values);
+      if (made.digest) builder.digests.set(made.id, made.digest);
+      return operand(builder, made);
+    };
   });
 
   // ------------------------------------------------------------------------------------------------- operators

@@ -80,6 +80,7 @@ enum request_kind {
     REQUEST_READ,
     REQUEST_COMPUTE,
     REQUEST_DISPATCH,
+    REQUEST_SAVE,
     REQUEST_LOST,
 };
 
@@ -93,10 +94,11 @@ struct request {
     napi_deferred promise;     // NULL: nobody waits
     napi_ref keep;             // values whose memory the worker uses, or the array to read into
     void *bytes;               // malloc'ed: what was read, on its way to `keep`
-    size_t byte_length;
-    pthread_t thread; // of JavaScript
-    bool starting;    // inside of the call that starts it
-    bool refused;     // by that call
+    size_t byte_length;        // of them, or that may still be written to `file`
+    int file;                  // -1, or what is closed with the request
+    pthread_t thread;          // of JavaScript
+    bool starting;             // inside of the call that starts it
+    bool refused;              // by that call
     WNNStatus status;
     char *message; // malloc'ed, NULL if memory ran out
     WNNGraph graph;
@@ -190,5 +192,11 @@ napi_value wnn_js_tensor_constant(napi_env env, napi_callback_info info);
 napi_value wnn_js_operator(napi_env env, napi_callback_info info);
 napi_value wnn_js_activation(napi_env env, napi_callback_info info);
 napi_value wnn_js_build(napi_env env, napi_callback_info info);
+napi_value wnn_js_serialize(napi_env env, napi_callback_info info);
+
+// compiled.c
+napi_value wnn_js_describe_device(napi_env env, napi_callback_info info);
+napi_value wnn_js_save_graph(napi_env env, napi_callback_info info);
+napi_value wnn_js_load_graph(napi_env env, napi_callback_info info);
 
 #endif

@@ -5,6 +5,8 @@
 
 #include "conformance/js/addon/addon.h"
 
+#include <webnn/compiled.h>
+
 #include <string.h>
 
 // One call while its arguments are read.
@@ -503,38 +505,142 @@ napi_value wnn_js_activation(napi_env env, napi_callback_info info)
 
 // ---------------------------------------------------------------------------------------------------------------
 
-static napi_value build(struct call *call)
+static WNNNamedOperand *get_outputs(struct call *call, size_t *count)
 {
     napi_env env = call->env;
-    size_t count;
     napi_value name;
     WNNOperand *operands;
-    struct request *request;
-    if (!get_operands(call, call->arguments[2], &count, &operands))
+    if (!get_operands(call, call->arguments[2], count, &operands))
         return NULL;
-    WNNNamedOperand *outputs = wnn_js_allocate(env, &call->scratch, count, sizeof *outputs);
+    WNNNamedOperand *outputs = wnn_js_allocate(env, &call->scratch, *count, sizeof *outputs);
     if (!outputs)
         return NULL;
-    for (uint32_t i = 0; i < count; i++) { // names that are missing are undefined, no strings
+    for (uint32_t i = 0; i < *count; i++) { // names that are missing are undefined, no strings
         outputs[i].operand = operands[i];
         if (!wnn_js_ok(env, napi_get_element(env, call->arguments[1], i, &name)) ||
             !wnn_js_get_string(env, name, &call->scratch, &outputs[i].name))
             return NULL;
     }
-    if (!(request = wnn_js_request(env, REQUEST_BUILD, call->builder->context)))
-        return NULL;
-    wnnGraphBuilderBuild(call->builder->of.builder, count, outputs,
-                         (WNNBuildCallbackInfo){.mode = WNNCallbackMode_AllowSpontaneous,
-                                                .callback = wnn_js_on_built,
-                                                .userdata1 = request});
-    return wnn_js_request_started(env, request);
+    return outputs;
 }
 
-// build(builder, names, operands): a promise of {handle, inputs: [{name, dataType, shape}], outputs}
+static napi_value build(struct call *call)
+{
+    size_t count;
+    struct request *request;
+    bool savable = false;
+    const WNNSavable chain = WNN_SAVABLE_INIT;
+    WNNNamedOperand *outputs = get_outputs(call, &count);
+    if (!outputs ||
+        !(wnn_js_is_undefined(call->env, call->arguments[3]) ||
+          wnn_js_get_bool(call->env, call->arguments[3], &savable)) ||
+        !(request = wnn_js_request(call->env, REQUEST_BUILD, call->builder->context)))
+        return NULL;
+    wnnGraphBuilderBuild(call->builder->of.builder, count, outputs,
+                         (WNNBuildCallbackInfo){.nextInChain = savable ? &chain.chain : NULL,
+                                                .mode = WNNCallbackMode_AllowSpontaneous,
+                                                .callback = wnn_js_on_built,
+                                                .userdata1 = request});
+    return wnn_js_request_started(call->env, request);
+}
+
+// build(builder, names, operands, isSavable): a promise of {handle, inputs: [{name, dataType, shape}],
+// outputs}
 napi_value wnn_js_build(napi_env env, napi_callback_info info)
 {
     struct call call;
-    napi_value value = begin(&call, env, info, 3) ? build(&call) : NULL;
+    napi_value value = begin(&call, env, info, 4) ? build(&call) : NULL;
+    wnn_js_scratch_free(&call.scratch);
+    return value;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// What was recorded, as bytes
+// ---------------------------------------------------------------------------------------------------------------
+
+struct recording {
+    napi_env env;
+    WNNStringView *ids; // of constants, by their index in the builder
+    size_t id_count;
+    napi_value buffer;
+    char *next; // where the next bytes go
+};
+
+static WNNStatus refer(const WNNRecordedOperand *constant, WNNConstantReference *reference, void *data,
+                       void *unused)
+{
+    const struct recording *recording = data;
+    size_t index = wnnOperandGetIndex(constant->operand);
+    (void)unused;
+    if (index >= recording->id_count || recording->ids[index].length == 0)
+        return WNNStatus_Success;
+    reference->form = WNNConstantForm_Id;
+    reference->id = recording->ids[index].data;
+    reference->idLength = recording->ids[index].length;
+    return WNNStatus_Success;
+}
+
+static WNNStatus append(const void *bytes, size_t size, uint64_t rest, void *data, void *unused)
+{
+    struct recording *recording = data;
+    (void)unused;
+    if (!recording->buffer) {
+        void *memory;
+        if (rest > SIZE_MAX - size || napi_create_arraybuffer(recording->env, size + (size_t)rest, &memory,
+                                                              &recording->buffer) != napi_ok)
+            return WNNStatus_OutOfMemory;
+        recording->next = memory;
+    }
+    memcpy(recording->next, bytes, size);
+    recording->next += size;
+    return WNNStatus_Success;
+}
+
+static bool get_ids(struct call *call, struct recording *recording)
+{
+    napi_env env = call->env;
+    size_t count;
+    WNNOperand *constants;
+    recording->id_count = wnnGraphBuilderGetOperandCount(call->builder->of.builder);
+    recording->ids = wnn_js_allocate(env, &call->scratch, recording->id_count, sizeof *recording->ids);
+    if (!recording->ids || !get_operands(call, call->arguments[3], &count, &constants))
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        napi_value item;
+        void *bytes;
+        size_t length;
+        if (!wnn_js_ok(env, napi_get_element(env, call->arguments[4], i, &item)) ||
+            !wnn_js_get_bytes(env, item, &bytes, &length))
+            return false;
+        recording->ids[wnnOperandGetIndex(constants[i])] = (WNNStringView){bytes, length};
+    }
+    return true;
+}
+
+static napi_value serialize(struct call *call)
+{
+    struct recording recording = {.env = call->env};
+    WNNSerializeDescriptor descriptor = WNN_SERIALIZE_DESCRIPTOR_INIT;
+    char message[1024] = "";
+    if (!(descriptor.outputs = get_outputs(call, &descriptor.outputCount)) || !get_ids(call, &recording))
+        return NULL;
+    descriptor.refer = refer;
+    descriptor.write = append;
+    descriptor.userdata1 = &recording;
+    WNNStatus status =
+        wnnGraphBuilderSerialize(call->builder->of.builder, &descriptor, sizeof message, message);
+    if (status == WNNStatus_Success)
+        return recording.buffer;
+    wnn_js_throw(call->env, status, (WNNStringView){message, WNN_STRLEN});
+    return NULL;
+}
+
+// serialize(builder, names, operands, constants, ids): an ArrayBuffer of all that the builder holds, and of
+// outputs. An id, an array of bytes, stands for each of these constants; others are there by value.
+napi_value wnn_js_serialize(napi_env env, napi_callback_info info)
+{
+    struct call call;
+    napi_value value = begin(&call, env, info, 5) ? serialize(&call) : NULL;
     wnn_js_scratch_free(&call.scratch);
     return value;
 }

@@ -239,15 +239,30 @@ static bool create_instance(napi_env env)
     return wnn_js_ok(env, napi_add_env_cleanup_hook(env, close_instance, instance));
 }
 
+struct export
+{
+    const char *name;
+    napi_callback function;
+};
+
+static bool export_functions(napi_env env, napi_value object, const struct export *functions, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        napi_value function;
+        if (!wnn_js_ok(env, napi_create_function(env, functions[i].name, NAPI_AUTO_LENGTH,
+                                                 functions[i].function, NULL, &function)) ||
+            !wnn_js_set(env, object, functions[i].name, function))
+            return false;
+    }
+    return true;
+}
+
 #ifdef NODE_API_MODULE_GET_API_VERSION // which the macro defines without a prototype
 NAPI_MODULE_EXPORT int32_t NODE_API_MODULE_GET_API_VERSION(void);
 #endif
 NAPI_MODULE_INIT()
 {
-    static const struct {
-        const char *name;
-        napi_callback function;
-    } functions[] = {
+    static const struct export functions[] = {
         {"createContext", wnn_js_create_context},
         {"destroyContext", wnn_js_destroy_context},
         {"opSupportLimits", wnn_js_op_support_limits},
@@ -267,20 +282,21 @@ NAPI_MODULE_INIT()
         {"operator", wnn_js_operator},
         {"activation", wnn_js_activation},
         {"build", wnn_js_build},
+        {"serialize", wnn_js_serialize},
+        {"describeDevice", wnn_js_describe_device},
         {"destroyGraph", wnn_js_destroy_graph},
         {"computeShapes", wnn_js_compute_shapes},
         {"dispatch", wnn_js_dispatch},
         {"compute", wnn_js_compute},
     };
-    if (!create_instance(env))
+    // Apart, so that who passes on the functions above does not pass on descriptors of this process.
+    static const struct export file_functions[] = {{"save", wnn_js_save_graph}, {"load", wnn_js_load_graph}};
+    napi_value files;
+    if (!create_instance(env) || !wnn_js_ok(env, napi_create_object(env, &files)) ||
+        !export_functions(env, exports, functions, sizeof functions / sizeof functions[0]) ||
+        !export_functions(env, files, file_functions, sizeof file_functions / sizeof file_functions[0]) ||
+        !wnn_js_set(env, exports, "files", files))
         return NULL;
-    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
-        napi_value function;
-        if (!wnn_js_ok(env, napi_create_function(env, functions[i].name, NAPI_AUTO_LENGTH,
-                                                 functions[i].function, NULL, &function)) ||
-            !wnn_js_set(env, exports, functions[i].name, function))
-            return NULL;
-    }
     if (!wnn_js_set(env, exports, "operators", wnn_js_operators(env)) ||
         !wnn_js_set(env, exports, "dataTypes", wnn_js_types(env, UINT32_MAX)) ||
         !wnn_js_set(env, exports, "version", wnn_js_string_view(env, wnnGetVersionText())))

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct request *wnn_js_request(napi_env env, enum request_kind kind, struct handle *context)
 {
@@ -17,6 +18,7 @@ struct request *wnn_js_request(napi_env env, enum request_kind kind, struct hand
     request->kind = kind;
     request->instance = context->instance;
     request->context = context;
+    request->file = -1;
     request->thread = pthread_self();
     request->starting = true;
     request->instance->references++;
@@ -37,6 +39,8 @@ void wnn_js_request_free(napi_env env, struct request *request)
         request->context->lost_request = NULL;
     wnn_js_instance_drop(request->instance);
     wnnGraphRelease(request->graph);
+    if (request->file >= 0)
+        close(request->file);
     free(request->bytes);
     free(request->message);
     free(request);
@@ -152,7 +156,7 @@ static napi_value built(napi_env env, struct request *request)
 
 // The bytes go into the array that was given, if it can still take them; without one, `keep` is an
 // ArrayBuffer that the worker has filled.
-static napi_value read(napi_env env, struct request *request)
+static napi_value take_read(napi_env env, struct request *request)
 {
     napi_value array;
     if (!wnn_js_ok(env, napi_get_reference_value(env, request->keep, &array)))
@@ -201,9 +205,10 @@ static void settle(napi_env env, struct request *request)
         return;
     if (request->status == WNNStatus_Success)
         value = request->kind == REQUEST_BUILD  ? built(env, request)
-                : request->kind == REQUEST_READ ? read(env, request)
+                : request->kind == REQUEST_READ ? take_read(env, request)
                                                 : NULL;
-    if (request->kind == REQUEST_COMPUTE && request->status == WNNStatus_Success)
+    if ((request->kind == REQUEST_COMPUTE || request->kind == REQUEST_SAVE) &&
+        request->status == WNNStatus_Success)
         napi_get_undefined(env, &value);
     bool pending = false;
     napi_is_exception_pending(env, &pending);
