@@ -12,7 +12,7 @@
 #define STORED_MAGIC "WNNBUILT"
 
 enum {
-    STORED_VERSION = 3,
+    STORED_VERSION = 4,
     STORED_STRICT = 1, // a flag: of strictNumerics
     STORED_HEADER_BYTES = 96,
     STORED_CHECKSUM_AT = 40,

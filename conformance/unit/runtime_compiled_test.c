@@ -437,7 +437,7 @@ static void test_refused(void)
     require_refused(other, copy, bytes.size, WNNStatus_TypeError, "do not begin as a compiled graph");
     copy[0] ^= 1;
     copy[8] ^= 1;
-    require_refused(other, copy, bytes.size, WNNStatus_NotSupportedError, "version 2 of the format");
+    require_refused(other, copy, bytes.size, WNNStatus_NotSupportedError, "version 5 of the format");
     copy[8] ^= 1;
     copy[120] ^= 1; // of the library's text
     require_refused(other, copy, bytes.size, WNNStatus_TypeError, "its head has another digest");

@@ -5,6 +5,7 @@
 
 #include "cpu/matmul/gemm.h"
 #include "cpu/matmul/scale.h"
+#include "cpu/matmul/strips_half.h"
 
 // How a product is computed, which its sizes and strides decide.
 enum product_method {
@@ -21,6 +22,7 @@ struct float_product {
     const float *a, *b;
     const float *packed;                    // B as panels, or NULL
     const uint16_t *b_halves;               // B instead of b: to be packed, or of a thin product
+    const uint16_t *strips;                 // B as strips_half.h has it, or NULL
     size_t a_row, a_term, b_term, b_column; // strides
     float *c;                               // [m, n], dense
     const float *range;                     // of C where it is computed from panels, or NULL
@@ -92,6 +94,8 @@ static void product_polish(const struct gemm *gemm, float *c, size_t rows, size_
 #define DOT_TERMS  (1 << 17) // at a time, and between two looks at the interrupt
 #define ROW_TERMS  1024      // likewise of rows that are added up
 
+#define PIECES_PER_THREAD 4 // that wnn_parallel_for cuts
+
 // Whether the product is to stop before term k, which is asked every `period` terms.
 static bool is_over(const struct float_product *product, size_t k, size_t period)
 {
@@ -131,6 +135,37 @@ static void add_rows(void *argument, size_t begin, size_t end)
         for (size_t i = 0; i < product->m; i++)
             wnn_gemm_scale_values(&product->scale, product->c + i * product->n + column, i, column, count);
     }
+}
+
+// Columns of B in strips, of which [begin, end) are units.
+static void multiply_units(void *argument, size_t begin, size_t end)
+{
+    const struct float_product *product = argument;
+    const struct half_strips strips = {product->n, product->k, product->strips};
+    struct half_rows rows = {
+        .m = product->m, .a = product->a, .row = product->a_row, .term = product->a_term};
+    size_t column = begin * WNN_HALF_UNIT, last = end * WNN_HALF_UNIT, count;
+    for (; column < last; column += count) {
+        count = wnn_min(WNN_HALF_GROUP - column % WNN_HALF_GROUP, last - column);
+        size_t columns = wnn_min(count, product->n - column);
+        memset(rows.totals, 0, rows.m * WNN_HALF_GROUP * sizeof rows.totals[0]);
+        for (size_t k = 0; k < product->k && !is_over(product, k, ROW_TERMS); k += ROW_TERMS)
+            wnn_half_strips_multiply(&strips, &rows, column, count, k, wnn_min(k + ROW_TERMS, product->k));
+        for (size_t i = 0; i < product->m; i++) {
+            float *c = product->c + i * product->n + column;
+            memcpy(c, rows.totals + i * WNN_HALF_GROUP, columns * sizeof *c);
+            wnn_gemm_scale_values(&product->scale, c, i, column, columns);
+        }
+    }
+}
+
+// Whole groups, if that is enough for all threads.
+static void multiply_groups(void *argument, size_t begin, size_t end)
+{
+    const struct float_product *product = argument;
+    const size_t units = WNN_HALF_GROUP / WNN_HALF_UNIT,
+                 all = (product->n + WNN_HALF_UNIT - 1) / WNN_HALF_UNIT;
+    multiply_units(argument, begin * units, wnn_min(end * units, all));
 }
 
 // Rows of A and columns of B are contiguous. The pieces are of the longer side of C, so that the other matrix
@@ -248,6 +283,15 @@ static struct gemm gemm_of(const struct float_product *product)
     };
 }
 
+static void run_strips(const struct float_product *product, const struct parallel *parallel)
+{
+    size_t groups = (product->n + WNN_HALF_GROUP - 1) / WNN_HALF_GROUP;
+    bool whole = groups >= PIECES_PER_THREAD * (size_t)parallel->threads;
+    size_t columns = whole ? WNN_HALF_GROUP : WNN_HALF_UNIT;
+    wnn_parallel_for(parallel, (product->n + columns - 1) / columns, grain(product, product->k * columns),
+                     whole ? multiply_groups : multiply_units, (void *)product);
+}
+
 static void run_product(const struct float_product *product, const struct parallel *parallel, float *scratch)
 {
     if (product->m == 0 || product->n == 0)
@@ -257,6 +301,10 @@ static void run_product(const struct float_product *product, const struct parall
         sum_exactly(product);
         break;
     case ROWS_OF_B: {
+        if (product->strips != NULL) {
+            run_strips(product, parallel);
+            break;
+        }
         // Wide pieces: of rows that are cut short the processor fetches too much ahead.
         size_t units = (product->n + THIN_UNIT - 1) / THIN_UNIT, wide = units / (2 * parallel->threads);
         size_t least = grain(product, product->k * THIN_UNIT);
@@ -303,7 +351,10 @@ static void run_one(const struct batch *batch, size_t index, const struct parall
         product.a += coordinate * batch->of.a_steps[d];
         b_offset += coordinate * batch->of.b_steps[d];
     }
-    if (product.packed != NULL)
+    if (product.strips != NULL)
+        product.strips += b_offset / (product.k * product.n) *
+                          (wnn_half_strips_bytes(product.n, product.k) / sizeof *product.strips);
+    else if (product.packed != NULL)
         product.packed += b_offset / (product.k * product.n) * wnn_gemm_packed_floats(product.n, product.k);
     else if (product.b_halves != NULL)
         product.b_halves += b_offset;
@@ -359,10 +410,18 @@ static struct batch batch_of(const struct node *node)
     return *(const struct batch *)wnn_choice(node, choose, &memory);
 }
 
+// Whether B, if it is packed, is packed as strips.
+static bool is_in_strips(const struct float_product *product, const struct descriptor *b)
+{
+    return product->method == ROWS_OF_B && b->type == WNNDataType_Float16;
+}
+
 // B: what has been packed, the tensor, or a copy of it.
 static void load_b(const struct kernel_call *call, struct float_product *product, struct scratch *scratch)
 {
-    if (call->in[1].type == WNNDataType_Float16 && reads_halves(product))
+    if (call->packed != NULL && is_in_strips(product, &call->node->in[1]->type))
+        product->strips = call->packed;
+    else if (call->in[1].type == WNNDataType_Float16 && reads_halves(product))
         product->b_halves = call->in[1].data;
     else if (call->packed == NULL)
         product->b = wnn_floats_in(call, 1, scratch);
@@ -406,7 +465,7 @@ static void run(const struct kernel_call *call)
 // Memory and weights of both
 // ---------------------------------------------------------------------------------------------------------------
 
-// Products that read B as it is have it packed only to spare them the conversion.
+// Products that read B as it is have it packed only to spare them the conversion, or for one stream of it.
 static size_t packed_bytes(const struct node *node)
 {
     const struct descriptor *b = &node->in[1]->type;
@@ -416,6 +475,8 @@ static size_t packed_bytes(const struct node *node)
         return 0;
     if (product->method == PANELS)
         return batch.of.b_count * wnn_gemm_packed_floats(product->n, product->k) * sizeof(float);
+    if (is_in_strips(product, b))
+        return batch.of.b_count * wnn_half_strips_bytes(product->n, product->k);
     return b->type == WNNDataType_Float16 && !reads_halves(product)
                ? wnn_shape_elements(&b->shape) * sizeof(float)
                : 0;
@@ -433,11 +494,44 @@ static size_t scratch_bytes(const struct node *node, unsigned threads)
     return bytes;
 }
 
+struct strip_packing {
+    struct half_strips strips;
+    const uint16_t *from;
+    size_t stride;
+    uint16_t *to;
+};
+
+static void pack_groups(void *argument, size_t begin, size_t end)
+{
+    const struct strip_packing *packing = argument;
+    wnn_half_strips_pack(&packing->strips, packing->from, packing->stride, begin, end, packing->to);
+}
+
+static void pack_strips(const struct batch *batch, const struct kernel_call *call, uint16_t *packed)
+{
+    const struct float_product *product = &batch->product;
+    size_t bytes = wnn_half_strips_bytes(product->n, product->k);
+    for (size_t i = 0; i < batch->of.b_count; i++) {
+        struct strip_packing packing = {.strips = {product->n, product->k, NULL},
+                                        .from =
+                                            (const uint16_t *)call->in[1].data + i * product->k * product->n,
+                                        .stride = product->b_term,
+                                        .to = packed + i * (bytes / sizeof *packed)};
+        wnn_parallel_for(call->parallel, (product->n + WNN_HALF_GROUP - 1) / WNN_HALF_GROUP,
+                         1 + PART_BYTES / (WNN_HALF_GROUP * sizeof *packed * (product->k + 1)), pack_groups,
+                         &packing);
+    }
+}
+
 static void pack_weights(const struct kernel_call *call, void *packed)
 {
     const struct tensor *b = &call->in[1];
     struct batch batch = batch_of(call->node);
     struct float_product *product = &batch.product;
+    if (is_in_strips(product, &call->node->in[1]->type)) {
+        pack_strips(&batch, call, packed);
+        return;
+    }
     if (product->method != PANELS) {
         wnn_floats_copy(b, packed, call->parallel);
         return;
@@ -475,7 +569,9 @@ static const char *method(const struct node *node)
                                         [ROWS_OF_B] = "native rows",
                                         [SMALL_GEMM] = "native small product",
                                         [PANELS] = "native product"};
-    return names[batch_of(node).product.method];
+    const struct batch batch = batch_of(node);
+    bool strips = is_in_strips(&batch.product, &node->in[1]->type) && packed_bytes(node) > 0;
+    return strips ? "native strips" : names[batch.product.method];
 }
 
 #define KERNEL_OF_PRODUCTS                                                                                   \
