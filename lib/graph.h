@@ -30,6 +30,10 @@ struct operand {
     bool unranked; // sizes that are not known will tell the rank, too, which is 0 until then (ops/unranked.h)
     struct string name; // of an input; empty otherwise; in graph->strings
     bool input;
+    // Of an input some of whose dimensions were given names, or none on purpose: by dimension the sizes that
+    // were allowed, before what others of the name allow; of the other dimensions min is above max. NULL:
+    // none.
+    const struct bounds *named;
     struct constant *constant;   // NULL unless the operand is constant; the graph holds a reference
     bool arranged;               // its bytes lie in an order of the backend's, of which the type says nothing
     const void *origin;          // the tensor behind a constant(tensor), or NULL

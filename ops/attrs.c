@@ -304,7 +304,10 @@ enum op wnn_op_form(enum op op, const void *attrs, WNNArgMinMaxAxesOptions *axes
 {
     const struct arg_min_max_attrs *from = attrs;
     *form = attrs;
-    if ((op != WNN_OP_argMin && op != WNN_OP_argMax) || (from->axes.count == 1 && !from->selectLastIndex))
+    if (op != WNN_OP_argMin && op != WNN_OP_argMax)
+        return op;
+    // Of an operand without a rank the axis is still as it was called.
+    if ((from->axes.count == 1 || !from->axes.data) && !from->selectLastIndex)
         return op;
     *axes = (WNNArgMinMaxAxesOptions){.axes = from->axes,
                                       .keepDimensions = from->options.keepDimensions,

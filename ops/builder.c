@@ -166,6 +166,11 @@ WNNOperand wnnGraphBuilderInput(WNNGraphBuilder builder, WNNStringView name,
     }
     operand->input = true;
     operand->name = string;
+    const WNNNamedDimensions *names = wnn_chained(descriptor->nextInChain, WNNSType_NamedDimensions);
+    if (names && !(operand->named = wnn_named_bounds(builder, names))) {
+        wnn_fail_memory(error);
+        return NULL;
+    }
     return (WNNOperand)operand;
 }
 
@@ -212,6 +217,16 @@ WNNOperand wnnGraphBuilderConstant(WNNGraphBuilder builder, const WNNOperandDesc
     if (constant && byteLength)
         memcpy((void *)constant->data, data, byteLength);
     return (WNNOperand)add_constant(builder, &type, constant);
+}
+
+WNNOperand wnn_builder_share_constant(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor,
+                                      struct constant *constant)
+{
+    struct descriptor type;
+    if (!check_call(builder, "constant", descriptor, false, &type) ||
+        !check_bytes(builder, &type, constant->data, constant->bytes))
+        return NULL;
+    return (WNNOperand)add_constant(builder, &type, wnn_constant_ref(constant));
 }
 
 static struct operand *lend_constant(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor,

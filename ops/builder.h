@@ -37,6 +37,11 @@ void wnn_builder_free(struct WNNGraphBuilderImpl *builder);
 // not. sizes.c
 bool wnn_name_dimensions(struct WNNGraphBuilderImpl *builder, const char *what,
                          const WNNNamedDimensions *dimensions, WNNUint32List shape, uint32_t *sizes);
+// What these say of each dimension, as operand.named; NULL: no memory.
+const struct bounds *wnn_named_bounds(struct WNNGraphBuilderImpl *builder,
+                                      const WNNNamedDimensions *dimensions);
+// The size that an amount is; 0 when there are too many or memory runs out, which the builder's error says.
+uint32_t wnn_builder_size(struct WNNGraphBuilderImpl *builder, const char *what, const struct amount *amount);
 // What a size is; false: none.
 bool wnn_describe_size(const struct size_table *sizes, uint32_t size, WNNDimension *dimension);
 
@@ -46,6 +51,10 @@ bool wnn_check_graph_work(const WNNLimits *limits, struct graph *graph, struct e
 // Keeps a name or label for as long as the builder and what is built from it; `string` becomes the copy.
 // False: an error of the builder, that `what` has no room or there is no memory.
 bool wnn_builder_keep_string(struct WNNGraphBuilderImpl *builder, const char *what, struct string *string);
+
+// A constant of the builder that has a reference to these bytes; NULL: the builder's error says why not.
+WNNOperand wnn_builder_share_constant(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor,
+                                      struct constant *constant);
 
 // Copies what the outputs depend on into an empty graph, with its inputs and outputs as ports: the steps of
 // build() that the caller's thread takes, https://www.w3.org/TR/webnn/#api-mlgraphbuilder-build.

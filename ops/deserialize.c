@@ -4,8 +4,8 @@
 // other, and they check it. Here only the format is checked.
 
 #include "ops/builder.h"
-#include "ops/cursor.h"
 #include "ops/serial.h"
+#include "ops/serial_sizes.h"
 
 #include <webnn/serialize.h>
 
@@ -16,6 +16,8 @@ struct reader {
     const WNNDeserializeDescriptor *descriptor;
     struct cursor records, data; // data: of constants by value
     struct arena arena;          // of the call that is put together
+    struct size_reader sizes;
+    bool late; // there are sizes that are not known
     uint32_t record_count, output_count;
     WNNOperand *operands; // of the builder's arena
     uint32_t operand_count, operand_capacity;
@@ -45,23 +47,31 @@ static void *allocate(struct reader *reader, size_t count, size_t size)
 struct kind { // of an operand: what a result tells
     WNNDataType type;
     unsigned rank;
+    bool unranked;
 };
 
-static struct kind take_kind(struct cursor *cursor)
+static struct kind take_kind(struct cursor *cursor, uint32_t flags)
 {
     uint32_t word = wnn_cursor_u32(cursor);
-    if (word >> 16)
-        wnn_cursor_fail(cursor, "an operand has flags, which version 1 has none of");
-    return (struct kind){(WNNDataType)(word & 0xFF), word >> 8 & 0xFF};
+    if (word & ~flags & 0xFFFF0000)
+        wnn_cursor_fail(cursor, "an operand has flags that do not exist");
+    return (struct kind){(WNNDataType)(word & 0xFF), word >> 8 & 0xFF, word & SERIAL_UNRANKED};
 }
 
-static WNNOperandDescriptor take_type(struct cursor *cursor, uint32_t dims[WNN_MAX_RANK])
+// A number, or what stands for a size in its place.
+static uint32_t take_size(struct reader *reader, uint32_t number)
 {
-    struct kind kind = take_kind(cursor);
+    return reader->late ? wnn_size_reader_take(&reader->sizes, &reader->records, number) : number;
+}
+
+static WNNOperandDescriptor take_type(struct reader *reader, uint32_t dims[WNN_MAX_RANK])
+{
+    struct cursor *cursor = &reader->records;
+    struct kind kind = take_kind(cursor, 0);
     if (kind.rank > WNN_MAX_RANK)
         wnn_cursor_fail(cursor, "an operand has a rank of more than 8");
     for (unsigned i = 0; i < kind.rank && !cursor->problem; i++)
-        dims[i] = wnn_cursor_u32(cursor);
+        dims[i] = take_size(reader, wnn_cursor_u32(cursor));
     return (WNNOperandDescriptor){NULL, kind.type, {dims, kind.rank}};
 }
 
@@ -93,8 +103,40 @@ static bool add_operand(struct reader *reader, WNNOperand operand)
 static bool read_input(struct reader *reader)
 {
     uint32_t dims[WNN_MAX_RANK];
-    WNNOperandDescriptor descriptor = take_type(&reader->records, dims);
+    WNNOperandDescriptor descriptor = take_type(reader, dims);
     WNNStringView name = wnn_cursor_text(&reader->records);
+    return check_cursor(reader, &reader->records) &&
+           add_operand(reader, wnnGraphBuilderInput(reader->builder, name, &descriptor));
+}
+
+static WNNDimension take_dimension(struct cursor *cursor)
+{
+    WNNDimension dimension = {.name = wnn_cursor_text(cursor)};
+    uint32_t unknown = wnn_cursor_u32(cursor);
+    dimension.isUnknown = unknown;
+    dimension.minSize = wnn_cursor_u32(cursor);
+    dimension.maxSize = wnn_cursor_u32(cursor);
+    if (unknown > 1)
+        wnn_cursor_fail(cursor, "a dimension is neither known nor not");
+    return dimension;
+}
+
+// Dimensions that have neither a name nor are unknown have the size of the type.
+static bool read_late_input(struct reader *reader)
+{
+    uint32_t dims[WNN_MAX_RANK];
+    WNNDimension dimensions[WNN_MAX_RANK];
+    WNNOperandDescriptor descriptor = take_type(reader, dims);
+    WNNStringView name = wnn_cursor_text(&reader->records);
+    if (!check_cursor(reader, &reader->records))
+        return false;
+    for (size_t i = 0; i < descriptor.shape.count; i++) {
+        dimensions[i] = take_dimension(&reader->records);
+        if ((dimensions[i].isUnknown || wnn_string(dimensions[i].name).length) && dims[i])
+            wnn_cursor_fail(&reader->records, "a dimension has a name and a size");
+    }
+    const WNNNamedDimensions named = {{NULL, WNNSType_NamedDimensions}, descriptor.shape.count, dimensions};
+    descriptor.nextInChain = &named.chain;
     return check_cursor(reader, &reader->records) &&
            add_operand(reader, wnnGraphBuilderInput(reader->builder, name, &descriptor));
 }
@@ -103,7 +145,7 @@ static bool read_input(struct reader *reader)
 static bool take_constant(struct reader *reader, uint32_t dims[WNN_MAX_RANK],
                           WNNOperandDescriptor *descriptor, struct descriptor *type)
 {
-    *descriptor = take_type(&reader->records, dims);
+    *descriptor = take_type(reader, dims);
     return check_cursor(reader, &reader->records) &&
            wnn_check_descriptor(&reader->builder->limits, NULL, "constant", descriptor->dataType,
                                 descriptor->shape, type, &reader->builder->error);
@@ -306,10 +348,33 @@ static bool take_inputs(struct reader *reader, WNNOperatorCall *call)
     return inputs != NULL;
 }
 
+// The numbers of attributes that are sizes, as the table says, in the place of those that stand for them.
+static void find_sizes(struct reader *reader, const WNNOperatorCall *call)
+{
+    enum op op = wnn_op_find(wnn_string(call->name));
+    for (size_t i = 0; op != WNN_OP_COUNT && i < call->attributeCount; i++) {
+        WNNAttributeValue *value = (WNNAttributeValue *)(uintptr_t)&call->attributes[i].value;
+        const struct op_row *row =
+            wnn_op_attr_row(&wnn_ops[op], wnn_string(call->attributes[i].name), (int)value->type - 1);
+        if (!row || !wnn_op_row_is_size(row))
+            continue;
+        if (value->type == WNNAttributeType_Uint32)
+            value->value.u32 = take_size(reader, value->value.u32);
+        uint32_t *items = (uint32_t *)(uintptr_t)value->value.u32List.data;
+        for (size_t k = 0; value->type == WNNAttributeType_Uint32List && k < value->value.u32List.count; k++)
+            items[k] = take_size(reader, items[k]);
+    }
+}
+
 static bool check_result(struct reader *reader, const WNNOperatorCall *call, uint32_t index, struct kind kind,
                          WNNOperand result)
 {
-    const struct descriptor *type = &wnn_operand(result)->type;
+    const struct operand *operand = wnn_operand(result);
+    const struct descriptor *type = &operand->type;
+    if (operand->unranked != kind.unranked)
+        return FAIL(reader, "record %u: the rank of result %u of %.*s is%s known; expected that it is%s",
+                    reader->record, index, (int)call->name.length, call->name.data,
+                    operand->unranked ? " not" : "", kind.unranked ? " not" : "");
     return (type->type == kind.type && type->shape.rank == kind.rank) ||
            FAIL(reader, "record %u: result %u of %.*s is %s of rank %u; expected %s of rank %u",
                 reader->record, index, (int)call->name.length, call->name.data, wnn_dtype_name(type->type),
@@ -348,7 +413,9 @@ static bool read_operator(struct reader *reader)
     uint32_t count = wnn_cursor_count(cursor, OPERAND_BYTES);
     struct kind *kinds = allocate(reader, count, sizeof *kinds);
     for (uint32_t i = 0; kinds && i < count; i++)
-        kinds[i] = take_kind(cursor);
+        kinds[i] = take_kind(cursor, reader->late ? SERIAL_UNRANKED : 0);
+    if (reader->late && kinds && !cursor->problem)
+        find_sizes(reader, &call);
     return kinds && check_cursor(reader, cursor) && record(reader, &call, count, kinds);
 }
 
@@ -356,9 +423,20 @@ static bool read_operator(struct reader *reader)
 // All of it
 // ---------------------------------------------------------------------------------------------------------------
 
+static bool read_size(struct reader *reader)
+{
+    return wnn_size_reader_record(&reader->sizes, reader->builder, reader->operands, reader->operand_count,
+                                  &reader->records) &&
+           check_cursor(reader, &reader->records);
+}
+
 static bool read_record(struct reader *reader)
 {
     uint32_t kind = wnn_cursor_u32(&reader->records);
+    if (reader->late && kind == SERIAL_SIZE)
+        return read_size(reader);
+    if (reader->late && kind == SERIAL_LATE_INPUT)
+        return read_late_input(reader);
     switch (kind) {
     case SERIAL_INPUT:
         return read_input(reader);
@@ -388,8 +466,9 @@ static bool read_header(struct reader *reader)
     if (version != SERIAL_VERSION && !header.problem)
         return FAIL(reader, "it has version %u of the format; this library reads version %d", version,
                     SERIAL_VERSION);
-    if (features)
+    if (features & ~(uint32_t)SERIAL_LATE)
         return FAIL(reader, "it needs features 0x%x, which this library does not have", features);
+    reader->late = features & SERIAL_LATE;
     reader->record_count = wnn_cursor_u32(&header);
     reader->operand_capacity = wnn_cursor_u32(&header);
     reader->output_count = wnn_cursor_u32(&header);
@@ -491,8 +570,10 @@ WNNStatus wnnGraphBuilderDeserialize(WNNGraphBuilder builder, const WNNDeseriali
     if (!wnn_check_chain(descriptor->nextInChain, 0, "deserialize descriptor", error))
         return error->status;
     wnn_arena_init(&reader.arena, builder->graph.arena.allocator);
+    wnn_arena_init(&reader.sizes.arena, builder->graph.arena.allocator);
     bool done = read_all(&reader, graph);
     wnn_arena_free(&reader.arena);
+    wnn_arena_free(&reader.sizes.arena);
     if (!done)
         *graph = (WNNDeserializedGraph)WNN_DESERIALIZED_GRAPH_INIT;
     return error->status;

@@ -4,7 +4,7 @@
 
 #include "ops/builder.h"
 #include "ops/serial.h"
-#include "ops/sink.h"
+#include "ops/serial_sizes.h"
 
 #include <webnn/serialize.h>
 
@@ -20,6 +20,8 @@ struct writer {
     const WNNSerializeDescriptor *descriptor;
     struct arena arena;
     struct sink sink; // header, records and outputs
+    struct size_writer sizes;
+    bool late; // there is what only a reader of late sizes knows
     struct piece *pieces;
     size_t piece_count, piece_capacity, record_count;
     uint64_t data_bytes;
@@ -30,11 +32,11 @@ struct writer {
 // Pieces
 // ---------------------------------------------------------------------------------------------------------------
 
-static void put_type(struct sink *sink, const WNNRecordedOperand *operand)
+static void put_type(struct writer *writer, const WNNRecordedOperand *operand)
 {
-    wnn_sink_kind(sink, operand->dataType, operand->shape.count);
+    wnn_sink_kind(&writer->sink, operand->dataType, operand->shape.count);
     for (size_t i = 0; i < operand->shape.count; i++)
-        wnn_sink_u32(sink, operand->shape.data[i]);
+        wnn_sink_u32(&writer->sink, wnn_size_writer_number(&writer->sizes, operand->shape.data[i]));
 }
 
 static void put_operand(struct sink *sink, WNNOperand operand)
@@ -54,7 +56,7 @@ static bool refuse(struct writer *writer, WNNStatus status, const char *why)
 static bool put_constant_value(struct writer *writer, const WNNRecordedOperand *constant)
 {
     wnn_sink_u32(&writer->sink, SERIAL_CONSTANT_VALUE);
-    put_type(&writer->sink, constant);
+    put_type(writer, constant);
     writer->pieces = wnn_arena_grow(&writer->arena, writer->pieces, writer->piece_count,
                                     &writer->piece_capacity, sizeof *writer->pieces);
     if (!writer->pieces)
@@ -79,7 +81,7 @@ static bool put_constant(struct writer *writer, const WNNRecordedOperand *consta
         return put_constant_value(writer, constant);
     case WNNConstantForm_FileRange:
         wnn_sink_u32(&writer->sink, SERIAL_CONSTANT_FILE);
-        put_type(&writer->sink, constant);
+        put_type(writer, constant);
         wnn_sink_u64(&writer->sink, reference.file);
         wnn_sink_u64(&writer->sink, reference.offset);
         return true;
@@ -87,7 +89,7 @@ static bool put_constant(struct writer *writer, const WNNRecordedOperand *consta
         if (!reference.id || reference.idLength == 0 || reference.idLength > WNN_MAX_CONSTANT_ID)
             return refuse(writer, WNNStatus_TypeError, "the id of a constant has no bytes or more than 256");
         wnn_sink_u32(&writer->sink, SERIAL_CONSTANT_ID);
-        put_type(&writer->sink, constant);
+        put_type(writer, constant);
         wnn_sink_text(&writer->sink, (struct string){reference.id, reference.idLength});
         return true;
     default:
@@ -95,21 +97,65 @@ static bool put_constant(struct writer *writer, const WNNRecordedOperand *consta
     }
 }
 
+static bool is_named(const struct operand *operand, unsigned dimension)
+{
+    return operand->named && operand->named[dimension].min <= operand->named[dimension].max;
+}
+
+// The type of an input with zeros where dimensions have names, its own name, and those.
+static void put_named_input(struct writer *writer, const struct operand *operand)
+{
+    struct sink *sink = &writer->sink;
+    const struct shape *shape = &operand->type.shape;
+    wnn_sink_u32(sink, SERIAL_LATE_INPUT);
+    wnn_sink_kind(sink, operand->type.type, shape->rank);
+    for (unsigned i = 0; i < shape->rank; i++)
+        wnn_sink_u32(sink, is_named(operand, i) ? 0 : wnn_size_writer_number(&writer->sizes, shape->dim[i]));
+    wnn_sink_text(sink, operand->name);
+    for (unsigned i = 0; i < shape->rank; i++) {
+        struct string name = STRING("");
+        bool named = is_named(operand, i);
+        if (named)
+            name = writer->builder->graph.sizes.items[shape->dim[i] & ~WNN_SYMBOLIC].name;
+        wnn_sink_text(sink, name);
+        wnn_sink_u32(sink, named && name.length == 0);
+        wnn_sink_u32(sink, named ? (uint32_t)operand->named[i].min : 0);
+        wnn_sink_u32(sink, named ? (uint32_t)operand->named[i].max : 0);
+    }
+}
+
+static bool put_input(struct writer *writer, const WNNRecordedOperand *recorded)
+{
+    const struct operand *operand = wnn_operand(recorded->operand);
+    bool named = false;
+    for (unsigned i = 0; i < operand->type.shape.rank; i++) {
+        named |= is_named(operand, i);
+        if (!is_named(operand, i) && !wnn_size_writer_add(&writer->sizes, operand->type.shape.dim[i]))
+            return refuse(writer, WNNStatus_NotSupportedError,
+                          "an input has a size that no operand before it has, nor any computation of such");
+    }
+    writer->late |= named;
+    if (named) {
+        put_named_input(writer, operand);
+        return true;
+    }
+    wnn_sink_u32(&writer->sink, SERIAL_INPUT);
+    put_type(writer, recorded);
+    wnn_sink_text(&writer->sink, operand->name);
+    return true;
+}
+
 static bool put_source(struct writer *writer, const WNNRecordedOperand *operand)
 {
-    if (operand->source == WNNOperandSource_Constant)
-        return put_constant(writer, operand);
-    wnn_sink_u32(&writer->sink, SERIAL_INPUT);
-    put_type(&writer->sink, operand);
-    wnn_sink_text(&writer->sink, wnn_string(operand->name));
-    return true;
+    return operand->source == WNNOperandSource_Constant ? put_constant(writer, operand)
+                                                        : put_input(writer, operand);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
 // Operators
 // ---------------------------------------------------------------------------------------------------------------
 
-static bool put_attributes(struct writer *writer, const WNNOperatorCall *call);
+static bool put_attributes(struct writer *writer, const WNNOperatorCall *call, uint64_t told);
 
 static bool put_activation(struct writer *writer, WNNActivation activation)
 {
@@ -117,7 +163,7 @@ static bool put_activation(struct writer *writer, WNNActivation activation)
     if (wnnGraphBuilderGetActivation(writer->builder, activation, &recorded))
         return wnn_fail_memory(writer->error);
     wnn_sink_text(&writer->sink, wnn_string(recorded.call.name));
-    return put_attributes(writer, &recorded.call);
+    return put_attributes(writer, &recorded.call, UINT64_MAX);
 }
 
 static bool put_activations(struct writer *writer, WNNActivationList list)
@@ -173,13 +219,89 @@ static bool put_value(struct writer *writer, const WNNAttributeValue *value)
     }
 }
 
-static bool put_attributes(struct writer *writer, const WNNOperatorCall *call)
+// The numbers of attributes that are sizes, as the table says.
+static WNNUint32List sizes_of(const WNNOperatorCall *call, const WNNNamedAttribute *attribute)
 {
-    wnn_sink_u32(&writer->sink, (uint32_t)call->attributeCount);
+    enum op op = wnn_op_find(wnn_string(call->name));
+    const WNNAttributeValue *value = &attribute->value;
+    const struct op_row *row =
+        op == WNN_OP_COUNT ? NULL
+                           : wnn_op_attr_row(&wnn_ops[op], wnn_string(attribute->name), (int)value->type - 1);
+    if (!row || !wnn_op_row_is_size(row))
+        return (WNNUint32List){NULL, 0};
+    return value->type == WNNAttributeType_Uint32 ? (WNNUint32List){&value->value.u32, 1}
+                                                  : value->value.u32List;
+}
+
+static bool is_own_size(const WNNRecordedOperator *recorded, const WNNNamedAttribute *attribute,
+                        uint32_t size)
+{
+    const struct op_info *info = &wnn_ops[wnn_op_find(wnn_string(recorded->call.name))];
+    if (wnn_op_attr_row(info, wnn_string(attribute->name), (int)attribute->value.type - 1)->argument)
+        return false;
+    for (size_t i = 0; i < recorded->outputCount; i++) {
+        const struct shape *shape = &wnn_operand(recorded->outputs[i])->type.shape;
+        for (unsigned d = 0; d < shape->rank; d++)
+            if (shape->dim[d] == size)
+                return true;
+    }
+    return false;
+}
+
+// Adds the sizes in an attribute; false: it is not to be told, since it is what inference makes of its
+// absence (outputSizes), or cannot be, which is an error.
+static bool add_sizes_of(struct writer *writer, const WNNRecordedOperator *recorded, size_t attribute)
+{
+    const WNNOperatorCall *call = &recorded->call;
+    WNNUint32List sizes = sizes_of(call, &call->attributes[attribute]);
+    for (size_t k = 0; k < sizes.count; k++) {
+        if (wnn_size_writer_add(&writer->sizes, sizes.data[k]))
+            continue;
+        return is_own_size(recorded, &call->attributes[attribute], sizes.data[k])
+                   ? false
+                   : wnn_fail(writer->error, WNNStatus_NotSupportedError,
+                              "serialize: %s has a size in %s that no operand before it has, nor any "
+                              "computation of such",
+                              call->name.data, call->attributes[attribute].name.data);
+    }
+    return true;
+}
+
+// The attributes that are to be told, by bit.
+static uint64_t add_sizes(struct writer *writer, const WNNRecordedOperator *recorded)
+{
+    uint64_t told = UINT64_MAX;
+    for (size_t i = 0; writer->sizes.sizes->count && i < recorded->call.attributeCount && i < 64; i++)
+        if (!add_sizes_of(writer, recorded, i))
+            told &= ~(UINT64_C(1) << i);
+    return told;
+}
+
+// False: there are none, and the value is one as any other.
+static bool put_sizes(struct writer *writer, const WNNOperatorCall *call, const WNNNamedAttribute *attribute)
+{
+    WNNUint32List sizes = {NULL, 0};
+    if (writer->sizes.sizes->count)
+        sizes = sizes_of(call, attribute);
+    if (sizes.count && attribute->value.type == WNNAttributeType_Uint32List)
+        wnn_sink_u32(&writer->sink, (uint32_t)sizes.count);
+    for (size_t i = 0; i < sizes.count; i++)
+        wnn_sink_u32(&writer->sink, wnn_size_writer_number(&writer->sizes, sizes.data[i]));
+    return sizes.count > 0;
+}
+
+static bool put_attributes(struct writer *writer, const WNNOperatorCall *call, uint64_t told)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < call->attributeCount; i++)
+        count += i >= 64 || told >> i & 1;
+    wnn_sink_u32(&writer->sink, count);
     for (size_t i = 0; i < call->attributeCount; i++) {
+        if (i < 64 && !(told >> i & 1))
+            continue;
         wnn_sink_text(&writer->sink, wnn_string(call->attributes[i].name));
         wnn_sink_u32(&writer->sink, (uint32_t)call->attributes[i].value.type);
-        if (!put_value(writer, &call->attributes[i].value))
+        if (!put_sizes(writer, call, &call->attributes[i]) && !put_value(writer, &call->attributes[i].value))
             return false;
     }
     return true;
@@ -191,18 +313,24 @@ static bool put_operator(struct writer *writer, size_t index, size_t *result_cou
     WNNRecordedOperator recorded = WNN_RECORDED_OPERATOR_INIT;
     if (wnnGraphBuilderGetOperator(writer->builder, index, &recorded))
         return wnn_fail_memory(writer->error);
+    uint64_t told = add_sizes(writer, &recorded);
+    if (writer->error->status != WNNStatus_Success)
+        return false;
     wnn_sink_u32(sink, SERIAL_OPERATOR);
     wnn_sink_text(sink, wnn_string(recorded.call.name));
     wnn_sink_text(sink, wnn_string(recorded.call.label));
     wnn_sink_u32(sink, (uint32_t)recorded.call.inputCount);
     for (size_t i = 0; i < recorded.call.inputCount; i++)
         put_operand(sink, recorded.call.inputs[i]);
-    if (!put_attributes(writer, &recorded.call))
+    if (!put_attributes(writer, &recorded.call, told))
         return false;
     wnn_sink_u32(sink, (uint32_t)recorded.outputCount);
-    for (size_t i = 0; i < recorded.outputCount; i++)
-        wnn_sink_kind(sink, wnnOperandGetDataType(recorded.outputs[i]),
-                      wnnOperandGetShape(recorded.outputs[i]).count);
+    for (size_t i = 0; i < recorded.outputCount; i++) {
+        const struct operand *result = wnn_operand(recorded.outputs[i]);
+        wnn_sink_u32(sink, (uint32_t)result->type.type | result->type.shape.rank << 8 |
+                               (result->unranked ? SERIAL_UNRANKED : 0));
+        writer->late |= result->unranked;
+    }
     *result_count = recorded.outputCount;
     return true;
 }
@@ -214,7 +342,10 @@ static bool put_operator(struct writer *writer, size_t index, size_t *result_cou
 // The results of an operator follow one another among the operands.
 static bool put_records(struct writer *writer)
 {
-    size_t count = wnnGraphBuilderGetOperandCount(writer->builder), operators = 0;
+    const struct graph *graph = &writer->builder->graph;
+    size_t count = graph->operand_count, operators = 0;
+    if (!wnn_size_writer_begin(&writer->sizes, &graph->sizes, &writer->arena, &writer->sink))
+        return wnn_fail_memory(writer->error);
     for (size_t i = 0, step = 1; i < count && !writer->sink.full; i += step, writer->record_count++) {
         WNNRecordedOperand operand = WNN_RECORDED_OPERAND_INIT;
         wnnGraphBuilderGetOperand(writer->builder, i, &operand);
@@ -222,7 +353,11 @@ static bool put_records(struct writer *writer)
         if (!(operand.source == WNNOperandSource_Operator ? put_operator(writer, operators++, &step)
                                                           : put_source(writer, &operand)))
             return false;
+        for (size_t k = i; k < i + step; k++)
+            wnn_size_writer_see(&writer->sizes, graph->operands[k]);
     }
+    writer->late |= writer->sizes.count > 0;
+    writer->record_count += writer->sizes.count;
     return true;
 }
 
@@ -250,6 +385,7 @@ static void fill_header(struct writer *writer)
     unsigned char *header = writer->sink.bytes;
     memcpy(header, SERIAL_MAGIC, 8);
     wnn_store_u32(header + 8, SERIAL_VERSION);
+    wnn_store_u32(header + 12, writer->late ? SERIAL_LATE : 0);
     wnn_store_u32(header + 16, (uint32_t)writer->record_count);
     wnn_store_u32(header + 20, (uint32_t)wnnGraphBuilderGetOperandCount(writer->builder));
     wnn_store_u32(header + 24, (uint32_t)writer->descriptor->outputCount);
@@ -289,9 +425,6 @@ static bool check_arguments(struct writer *writer)
         *writer->error = writer->builder->error;
         return false;
     }
-    if (writer->builder->graph.sizes.count)
-        return refuse(writer, WNNStatus_NotSupportedError,
-                      "version 1 of the format has no sizes that are not known");
     if (!descriptor)
         return refuse(writer, WNNStatus_TypeError, "there is no descriptor");
     if (!wnn_check_chain(descriptor->nextInChain, 0, "serialize descriptor", writer->error))

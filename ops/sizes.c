@@ -39,6 +39,19 @@ static bool name_dimension(struct WNNGraphBuilderImpl *builder, const char *what
                     "%s: more than %d sizes that are not known, or no memory for them", what, WNN_MAX_SIZES);
 }
 
+const struct bounds *wnn_named_bounds(struct WNNGraphBuilderImpl *builder,
+                                      const WNNNamedDimensions *dimensions)
+{
+    struct bounds *bounds =
+        wnn_arena_allocate(&builder->graph.arena, (dimensions->dimensionCount + 1) * sizeof *bounds);
+    for (size_t i = 0; bounds && i < dimensions->dimensionCount; i++) {
+        const WNNDimension *dimension = &dimensions->dimensions[i];
+        bool named = wnn_string(dimension->name).length || dimension->isUnknown;
+        bounds[i] = named ? bounds_of(&builder->limits, dimension) : (struct bounds){1, 0};
+    }
+    return bounds;
+}
+
 bool wnn_name_dimensions(struct WNNGraphBuilderImpl *builder, const char *what,
                          const WNNNamedDimensions *dimensions, WNNUint32List shape, uint32_t *sizes)
 {
@@ -53,6 +66,17 @@ bool wnn_name_dimensions(struct WNNGraphBuilderImpl *builder, const char *what,
             return false;
     }
     return true;
+}
+
+uint32_t wnn_builder_size(struct WNNGraphBuilderImpl *builder, const char *what, const struct amount *amount)
+{
+    struct size_table *sizes = &builder->graph.sizes;
+    uint32_t size = wnn_amount_size(sizes, amount);
+    if (!sizes->exhausted)
+        return size;
+    wnn_fail(&builder->error, WNNStatus_OutOfMemory,
+             "%s: more than %d sizes that are not known, or no memory for them", what, WNN_MAX_SIZES);
+    return 0;
 }
 
 static bool check_size(struct WNNGraphBuilderImpl *builder, uint32_t size)
@@ -107,11 +131,7 @@ uint32_t wnnGraphBuilderComputeSize(WNNGraphBuilder builder, WNNSizeOperator ope
                  (long long)(range.max < 0 ? range.max : range.min), WNN_MAX_DIMENSION);
         return 0;
     }
-    uint32_t size = wnn_amount_size(sizes, &result);
-    if (sizes->exhausted)
-        wnn_fail(&builder->error, WNNStatus_OutOfMemory,
-                 "computeSize: more than %d sizes that are not known, or no memory for them", WNN_MAX_SIZES);
-    return sizes->exhausted ? 0 : size;
+    return wnn_builder_size(builder, "computeSize", &result);
 }
 
 bool wnn_describe_size(const struct size_table *sizes, uint32_t size, WNNDimension *dimension)

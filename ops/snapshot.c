@@ -93,6 +93,9 @@ static bool copy_operand(struct operand *from, struct graph *graph)
         return false;
     to->input = from->input;
     to->name = from->name;
+    if (from->named && !(to->named = wnn_arena_copy(&graph->arena, from->named,
+                                                    from->type.shape.rank * sizeof *from->named)))
+        return false;
     from->link = to;
     return true;
 }

@@ -441,6 +441,22 @@ static void require_unwritten(const WNNSerializeDescriptor *descriptor, WNNStatu
     REQUIRE_EQUAL_INT(error.status, WNNStatus_Success);
 }
 
+// [?, 1], of at most 8 rows; the first ones have names.
+static WNNOperand late_input(unsigned number)
+{
+    const char name[2] = {(char)('a' + (int)number), 0};
+    WNNDimension dimensions[2] = {WNN_DIMENSION_INIT, WNN_DIMENSION_INIT};
+    WNNNamedDimensions named = WNN_NAMED_DIMENSIONS_INIT;
+    WNNOperandDescriptor descriptor = describe(WNNDataType_Float32, DIMS(1, 1));
+    dimensions[0].isUnknown = number >= 4;
+    dimensions[0].name = view(number < 4 ? name : "");
+    dimensions[0].maxSize = 8;
+    named.dimensionCount = 2;
+    named.dimensions = dimensions;
+    descriptor.nextInChain = &named.chain;
+    return wnnGraphBuilderInput(b, view(name), &descriptor);
+}
+
 static void test_refused_writing(void)
 {
     renew();
@@ -474,10 +490,15 @@ static void test_refused_writing(void)
     calls = 0;
     REQUIRE_EQUAL_INT(wnnGraphBuilderSerialize(b, &good, 0, NULL), WNNStatus_Success);
     REQUIRE_EQUAL_INT(wnnGraphBuilderSerialize(NULL, &good, 0, NULL), WNNStatus_TypeError);
-    // A size by a name, which operators may have made others of.
-    uint32_t batch;
-    REQUIRE(wnn_size_named(&b->graph.sizes, STRING("batch"), (struct bounds){1, 8}, &batch));
-    require_unwritten(&good, WNNStatus_NotSupportedError, "sizes that are not known");
+    // A size that no operand has: of more terms than a sum has room for.
+    renew();
+    uint32_t sum = 1, shape[2] = {1, 1};
+    for (unsigned i = 0; i < 8; i++)
+        sum = wnnGraphBuilderComputeSize(b, WNNSizeOperator_Add, sum,
+                                         wnnOperandGetShape(late_input(i)).data[0]);
+    shape[0] = sum;
+    wnnGraphBuilderExpand(b, late_input(9), (WNNUint32List){shape, 2}, NULL);
+    require_unwritten(&good, WNNStatus_NotSupportedError, "expand has a size in newShape");
     renew();
     // The builder's error is the result.
     wnnGraphBuilderRelu(b, NULL, NULL);
@@ -927,6 +948,122 @@ static void test_processes(void)
     munmap(memory, SHARED_BYTES);
 }
 
+// ---------------------------------------------------------------------------------------------------------------
+// Sizes that are not known
+// ---------------------------------------------------------------------------------------------------------------
+
+// y = slice(x) of n / 2 + 1 rows, n being those of x, and squeezed.
+// clang-format off
+static const unsigned char golden_late[] = {
+    'W', 'N', 'N', 'G', 'R', 'A', 'P', 'H', 1, 0, 0, 0, 1, 0, 0, 0,
+    6, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0,
+    0x30, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    // byte 48, record 0: the input "x", float32 [n, 3], n being 1 to 8
+    7, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 'x', 0, 0, 0,
+    1, 0, 0, 0, 'n', 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    // byte 108, record 1: size 0, dimension 0 of operand 0
+    6, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    // byte 124, record 2: size 1, half of that
+    6, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0x80, 2, 0, 0, 0,
+    // byte 140, record 3: size 2, 1 + once that
+    6, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0,
+    1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0x80,
+    // byte 172, record 4: slice without a label, of operand 0
+    5, 0, 0, 0, 5, 0, 0, 0, 's', 'l', 'i', 'c', 'e', 0, 0, 0, 0, 0, 0, 0,
+    1, 0, 0, 0, 0, 0, 0, 0,
+    3, 0, 0, 0,
+    6, 0, 0, 0, 's', 't', 'a', 'r', 't', 's', 0, 0, 6, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    5, 0, 0, 0, 's', 'i', 'z', 'e', 's', 0, 0, 0, 6, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0x80, 3, 0, 0, 0,
+    7, 0, 0, 0, 's', 't', 'r', 'i', 'd', 'e', 's', 0, 6, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0,
+    1, 0, 0, 0, 1, 2, 0, 0,
+    // byte 296, record 5: squeeze of operand 1, whose rank only sizes tell
+    5, 0, 0, 0, 7, 0, 0, 0, 's', 'q', 'u', 'e', 'e', 'z', 'e', 0, 0, 0, 0, 0,
+    1, 0, 0, 0, 1, 0, 0, 0,
+    0, 0, 0, 0,
+    1, 0, 0, 0, 1, 0, 1, 0,
+    // byte 336: the output "y", operand 2
+    1, 0, 0, 0, 'y', 0, 0, 0, 2, 0, 0, 0,
+    // byte 348: zeros up to a multiple of 8
+    0, 0, 0, 0};
+// clang-format on
+
+static WNNNamedOperand record_late(void)
+{
+    WNNDimension dimensions[2] = {WNN_DIMENSION_INIT, WNN_DIMENSION_INIT};
+    WNNNamedDimensions named = WNN_NAMED_DIMENSIONS_INIT;
+    WNNOperandDescriptor descriptor = describe(WNNDataType_Float32, DIMS(1, 3));
+    dimensions[0].name = view("n");
+    dimensions[0].maxSize = 8;
+    named.dimensionCount = 2;
+    named.dimensions = dimensions;
+    descriptor.nextInChain = &named.chain;
+    WNNOperand x = wnnGraphBuilderInput(b, view("x"), &descriptor);
+    uint32_t n = wnnOperandGetShape(x).data[0];
+    uint32_t half = wnnGraphBuilderComputeSize(b, WNNSizeOperator_Divide, n, 2);
+    const uint32_t sizes[2] = {wnnGraphBuilderComputeSize(b, WNNSizeOperator_Add, half, 1), 3};
+    WNNOperand y = wnnGraphBuilderSlice(b, x, LIST(0, 0), (WNNUint32List){sizes, 2}, NULL);
+    return (WNNNamedOperand){view("y"), wnnGraphBuilderSqueeze(b, y, NULL)};
+}
+
+static void test_late_bytes(void)
+{
+    renew();
+    struct serialized bytes = {0};
+    WNNNamedOperand y = record_late();
+    REQUIRE_EQUAL_INT(wnn_serialize(b, 1, &y, false, &bytes, 0, NULL), WNNStatus_Success);
+    for (size_t i = 0; i < sizeof golden_late && i < bytes.size; i++)
+        if (bytes.data[i] != golden_late[i]) {
+            fprintf(stderr, "byte %zu is %u; expected %u\n", i, bytes.data[i], golden_late[i]);
+            REQUIRE(bytes.data[i] == golden_late[i]);
+        }
+    REQUIRE_EQUAL_INT(bytes.size, sizeof golden_late);
+    WNNDeserializedGraph graph;
+    REQUIRE_EQUAL_INT(wnn_deserialize(to, &bytes, &graph), WNNStatus_Success);
+    REQUIRE_EQUAL_INT(graph.operandCount, 3);
+    REQUIRE(!wnnOperandGetShape(graph.outputs[0].operand).data);
+    WNNDimension dimension = WNN_DIMENSION_INIT;
+    wnnGraphBuilderGetSize(to, wnnOperandGetShape(graph.operands[1]).data[0], &dimension);
+    REQUIRE(dimension.isUnknown && dimension.minSize == 1 && dimension.maxSize == 5);
+    free(bytes.data);
+}
+
+static void require_late_unread(size_t at, const void *with, size_t size, const char *part)
+{
+    unsigned char copy[sizeof golden_late];
+    memcpy(copy, golden_late, sizeof copy);
+    memcpy(copy + at, with, size);
+    const struct serialized bytes = {copy, sizeof copy, sizeof copy};
+    WNNDeserializedGraph graph;
+    renew();
+    REQUIRE_EQUAL_INT(wnn_deserialize(to, &bytes, &graph), WNNStatus_TypeError);
+    require_builder_error(to, WNNStatus_TypeError, part);
+}
+
+static void test_late_refused(void)
+{
+    static const unsigned char ff[8] = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}, zero[8] = {0};
+    require_late_unread(FEATURES, zero, 1, "byte 48: a record is of a kind that does not exist");
+    require_late_unread(INPUT + 8, "\1", 1, "a dimension has a name and a size");
+    require_late_unread(INPUT + 8, "\1\0\0\x80", 4, "there is no such size before this record");
+    require_late_unread(INPUT + 32, "\1", 1, "dimension 0 has a name, and is said to have none");
+    require_late_unread(INPUT + 32, "\2", 1, "neither known nor not");
+    require_late_unread(INPUT + 40, zero, 1, "has a size from 1 to 0");
+    require_late_unread(108 + 4, "\x8", 1, "a size is of a kind that does not exist");
+    require_late_unread(108 + 8, "\1", 1, "there is no such dimension");
+    require_late_unread(108 + 12, "\2", 1, "there is no such dimension");
+    require_late_unread(124 + 8, "\1", 1, "there is no such size before this record");
+    require_late_unread(124 + 12, zero, 1, "a divisor is not 1 to 2^31-1");
+    require_late_unread(124 + 12, ff, 4, "a divisor is not 1 to 2^31-1");
+    require_late_unread(140 + 16, "\x7", 1, "a sum has more than 6 terms");
+    require_late_unread(140 + 28, "\2", 1, "there is no such size before this record");
+    require_late_unread(172 + 80, "\3", 1, "there is no such size before this record");
+    require_late_unread(172 + 84, "\4", 1, "slice: ");
+    require_late_unread(296 + 38, zero, 1,
+                        "the rank of result 0 of squeeze is not known; expected that it is");
+    require_late_unread(296 + 38, "\2", 1, "an operand has flags that do not exist");
+}
+
 int main(int argc, char **argv)
 {
     cases_begin(argc, argv);
@@ -946,6 +1083,8 @@ int main(int argc, char **argv)
     CASE(test_refused_details());
     CASE(test_mistakes(false));
     CASE(test_mistakes(true));
+    CASE(test_late_bytes());
+    CASE(test_late_refused());
     CASE(test_limits());
     CASE(test_memory());
     wnnGraphBuilderRelease(b);

@@ -16,14 +16,15 @@
 //
 //   text      u32 number of bytes; the bytes, UTF-8 without NUL at the end; zeros up to the next multiple of 4
 //   operand   u32 index of an operand: how many the records before it have made. It exists already
-//   type      u8 data type (WNNDataType); u8 rank; u16 flags, 0 (a later version may have dimensions that are more than a
-//             number); rank times u32 dimension
+//   size      u32: from 2^31 on, with feature 1, the size that record 6 has made, of which 2^31 more than how many were
+//             made before; else the number that it is
+//   type      u8 data type (WNNDataType); u8 rank; u16 flags, 0; rank times a dimension, which is a size
 //
 // A serialized graph is a header, records, outputs and data, and ends there:
 //
 //   byte  0   8 bytes  57 4E 4E 47 52 41 50 48, "WNNGRAPH"
 //         8   u32      version, 1: a reader refuses any other
-//        12   u32      features, bits that a reader has to know; there are none
+//        12   u32      features, bits that a reader has to know. 1: there are sizes that are not known, and only then
 //        16   u32      number of records
 //        20   u32      number of operands that they make
 //        24   u32      number of outputs
@@ -41,8 +42,24 @@
 //   u32 4     a constant that has an id: type; text id of 1 to WNN_MAX_CONSTANT_ID bytes, any
 //   u32 5     an operator: text name; text label; list of operand, its inputs; list of attribute; list of result
 //
-//   attribute   text name; u32 type (WNNAttributeType); value
-//   result      u8 data type; u8 rank; u16 flags, 0: those that the reader is to find when it has recorded the operator
+// and with feature 1
+//
+//   u32 6     a size, which is no operand: u32 kind, and what it is computed of, which are sizes if nothing else is said:
+//             1  a dimension: operand; u32 which of its dimensions
+//             2  a sum: u64 constant; list, of 6 items at most, of u64 factor and size. Both numbers in two's complement
+//             3  a product: size; size
+//             4  a quotient, rounded down: size; u32 divisor, 1 to 2^31-1
+//             5  a multiple, rounded down: size; f64 scale, more than 0
+//             6  what two are broadcast to: size; size
+//             7  the smaller one: size; size
+//   u32 7     an input of which dimensions have names: type, where these are 0; text name; of each dimension text name; u32
+//             1: isUnknown, or 0; u32 minSize; u32 maxSize, as in WNNDimension. Dimensions with neither have the size that
+//             stands in the type, and zeros here
+//
+//   attribute   text name; u32 type (WNNAttributeType); value. Uint32 and items of Uint32List are sizes where
+//               the operator takes sizes
+//   result      u8 data type; u8 rank; u16 flags: those that the reader is to find when it has recorded the operator. Flag 1:
+//               sizes that are not known will tell the rank, which is 0 here
 //   activation  text name of its operator; list of attribute, none of them an activation
 //
 // and a value is, by the type of its attribute,
@@ -111,8 +128,8 @@ typedef struct WNNSerializeDescriptor {
 // Writes everything that the builder holds, also what no output depends on. The builder stays as it is; its error, if it has
 // one, is the result. `message` gets what there is to say of an error, as in wnnGraphBuilderBuildSync. TypeError: no
 // descriptor, no `write`, an output that is NULL or of another builder, a name that is empty or ill-formed, a reference of
-// unknown form or without its id. NotSupportedError: dimensions that are not known, which version 1 has no place for.
-// OutOfMemory. The builder's thread.
+// unknown form or without its id. NotSupportedError: an operator needs a size that is neither that of an operand before it nor
+// computed of such, which no execution could tell. OutOfMemory. The builder's thread.
 WNN_EXPORT WNNStatus wnnGraphBuilderSerialize(WNNGraphBuilder builder, const WNNSerializeDescriptor *descriptor,
                                               size_t capacity, char *message);
 
