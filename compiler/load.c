@@ -60,8 +60,11 @@ static bool read_header(const void *data, size_t present, size_t bytes, struct s
     head->data_at = wnn_cursor_u64(&cursor);
     uint64_t zero = wnn_cursor_u64(&cursor);
     head->checksum = wnn_cursor_u64(&cursor);
-    zero |= wnn_cursor_u64(&cursor) | wnn_cursor_u64(&cursor);
+    head->transcript_at = wnn_cursor_u64(&cursor);
+    head->data_end = head->transcript_at ? head->transcript_at : bytes;
+    zero |= wnn_cursor_u64(&cursor);
     head->strict = flags & STORED_STRICT;
+    head->late = flags & STORED_LATE;
     if (cursor.problem || present < STORED_HEADER_BYTES)
         return fail(error, WNNStatus_TypeError, "it ends within its header");
     if (version != STORED_VERSION)
@@ -73,7 +76,9 @@ static bool read_header(const void *data, size_t present, size_t bytes, struct s
                         (unsigned long long)total);
     if (head->data_at > bytes || head->data_at < STORED_HEADER_BYTES || head->data_at % WNN_ALIGNMENT)
         return fail(error, WNNStatus_TypeError, "its head does not end where it can");
-    if (zero || flags & ~(uint32_t)STORED_STRICT)
+    if (head->data_end > bytes || head->data_end < head->data_at || (head->late && !head->transcript_at))
+        return fail(error, WNNStatus_TypeError, "what was recorded does not begin where it can");
+    if (zero || flags & ~(uint32_t)(STORED_STRICT | STORED_LATE))
         return fail(error, WNNStatus_TypeError, "bytes that stand for nothing are not zero");
     return true;
 }
@@ -212,19 +217,19 @@ static bool read_blobs(struct reader *reader, const struct stored_head *head, ui
         return wnn_fail_memory(reader->error);
     for (uint32_t i = 0; i < count; i++, at = next) {
         uint64_t bytes = wnn_cursor_u64(&reader->head);
-        if (!wnn_stored_next(at, bytes, &next) || next > source->bytes)
+        if (!wnn_stored_next(at, bytes, &next) || next > head->data_end)
             return FAIL(reader, "blob %u ends behind the data", i);
         reader->blobs[i] = (struct stored_weights){(const char *)source->data + at, bytes};
     }
     reader->blob_count = count;
-    return at == source->bytes || FAIL(reader, "there are more data than blobs");
+    return at == head->data_end || FAIL(reader, "there are more data than blobs");
 }
 
 static bool check_data(const struct load *load, const struct stored_head *head, struct error *error)
 {
     return load->skip_data_check ||
            wnn_checksum(load->parallel, (const char *)load->source->data + head->data_at,
-                        load->source->bytes - (size_t)head->data_at) == head->checksum ||
+                        (size_t)(head->data_end - head->data_at)) == head->checksum ||
            fail(error, WNNStatus_TypeError, "it is damaged: its data have another checksum than it says");
 }
 
@@ -236,19 +241,27 @@ static void release_source(const void *data, size_t bytes, void *userdata1, void
     wnn_constant_unref(userdata1);
 }
 
+struct constant *wnn_load_slice(const struct load *load, struct allocator *allocator, const void *data,
+                                size_t bytes)
+{
+    WNNExternalBytes loan = {.data = data, .byteLength = bytes};
+    struct constant *constant = wnn_constant_lend(allocator, &loan);
+    if (!constant)
+        return NULL;
+    constant->external = false; // it is aligned, and others are behind it
+    constant->loan.release = release_source;
+    constant->loan.userdata1 = wnn_constant_ref(load->source);
+    return constant;
+}
+
 // A part of the source, or, without a blob, nothing but a number of bytes.
 static struct constant *create_constant(struct reader *reader, const struct stored_weights *blob,
                                         size_t bytes)
 {
-    struct constant *source = reader->load->source;
-    WNNExternalBytes loan = {.data = blob ? blob->data : NULL, .byteLength = bytes};
-    struct constant *constant = wnn_constant_lend(reader->graph->arena.allocator, &loan);
-    if (!constant || !blob)
-        return constant;
-    constant->external = false; // it is aligned, and others are behind it
-    constant->loan.release = release_source;
-    constant->loan.userdata1 = wnn_constant_ref(source);
-    return constant;
+    struct allocator *allocator = reader->graph->arena.allocator;
+    WNNExternalBytes none = {.byteLength = bytes};
+    return blob ? wnn_load_slice(reader->load, allocator, blob->data, bytes)
+                : wnn_constant_lend(allocator, &none);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -352,7 +365,9 @@ static bool check_counts(struct reader *reader, const struct counts *counts)
         counts->constants > rest / CONSTANT_BYTES || counts->nodes > rest / NODE_BYTES ||
         counts->codes > rest / CODE_BYTES)
         return FAIL(reader, "it counts more than it has room for");
-    if (counts->outputs == 0)
+    if (reader->late && (counts->inputs || counts->constants || counts->nodes || counts->outputs))
+        return FAIL(reader, "there is a plan of a graph with sizes that are not known");
+    if (!reader->late && counts->outputs == 0)
         return FAIL(reader, "there are no outputs");
     uint64_t ports = (uint64_t)counts->inputs + counts->outputs;
     if (limits->maxInputsAndOutputs && ports > limits->maxInputsAndOutputs)
@@ -434,32 +449,78 @@ static bool check_graph(struct reader *reader)
     return wnn_check_graph_work(reader->load->limits, reader->graph, reader->error);
 }
 
-static bool check_source(const struct load *load, struct error *error)
+static bool check_backend(const struct load *load, struct error *error)
 {
-    if (!load->backend->describe_target)
-        return wnn_fail(error, WNNStatus_NotSupportedError, "load: the backend %s does not load graphs",
-                        load->backend->name);
-    return (uintptr_t)load->source->data % WNN_ALIGNMENT == 0 ||
-           wnn_fail(error, WNNStatus_TypeError, "load: the bytes are not aligned to %d", WNN_ALIGNMENT);
+    return load->backend->describe_target ||
+           wnn_fail(error, WNNStatus_NotSupportedError, "load: the backend %s does not load graphs",
+                    load->backend->name);
 }
 
-bool wnn_load_graph(const struct load *load, struct graph *graph, struct error *error)
+// Whether it is a stored graph at all, and where what was recorded lies, if it has that. It may be of any
+// version.
+static bool check_source(const struct load *load, uint64_t *transcript_at, struct error *error)
+{
+    const struct constant *source = load->source;
+    unsigned char header[STORED_HEADER_BYTES];
+    *transcript_at = 0;
+    if ((uintptr_t)source->data % WNN_ALIGNMENT)
+        return wnn_fail(error, WNNStatus_TypeError, "load: the bytes are not aligned to %d", WNN_ALIGNMENT);
+    if (source->bytes < sizeof header)
+        return true; // which the reader of the header says
+    memcpy(header, source->data, sizeof header);
+    *transcript_at = wnn_stored_transcript_at(header);
+    return true;
+}
+
+// What is this library's, for this target. `reader` has the head that others may not change.
+static bool read_own(struct reader *reader, struct stored_head *head, struct loaded *loaded)
+{
+    const struct load *load = reader->load;
+    loaded->late = reader->late = head->late;
+    if (!check_data(load, head, reader->error) || !read_graph(reader, head) ||
+        (!head->late && !check_graph(reader)))
+        return false;
+    if (head->transcript_at)
+        loaded->transcript = wnn_load_transcript(load, head->transcript_at, false, reader->error);
+    return loaded->transcript || !head->transcript_at;
+}
+
+// Reads a copy of the head, unless it is for somebody else: `why` says so then, as NotSupportedError.
+static bool open_head(struct reader *reader, struct stored_head *head, struct error *why)
+{
+    const struct load *load = reader->load;
+    const struct constant *source = load->source;
+    if (!check_backend(load, why) || !read_header(source->data, source->bytes, source->bytes, head, why))
+        return false;
+    size_t bytes = (size_t)head->data_at;
+    unsigned char *copy = wnn_arena_copy(&reader->arena, source->data, bytes);
+    if (!copy)
+        return wnn_fail_memory(why);
+    if (!read_head(copy, bytes, source->bytes, head, why) || !check_target(load, head, why))
+        return false;
+    reader->head = (struct cursor){.data = copy, .size = (size_t)head->data_at, .at = head->graph_at};
+    return true;
+}
+
+bool wnn_load_graph(const struct load *load, struct graph *graph, struct loaded *loaded, struct error *error)
 {
     struct reader reader = {.load = load, .graph = graph, .error = error};
     struct stored_head head;
-    const struct constant *source = load->source;
+    struct error why = {0};
+    uint64_t transcript_at;
+    *loaded = (struct loaded){0};
     graph->source = wnn_constant_ref(load->source);
-    if (!check_source(load, error) || !read_header(source->data, source->bytes, source->bytes, &head, error))
+    if (!check_source(load, &transcript_at, error))
         return false;
     wnn_arena_init(&reader.arena, graph->arena.allocator);
-    size_t bytes = (size_t)head.data_at;
-    unsigned char *copy = wnn_arena_copy(&reader.arena, source->data, bytes);
-    bool done = copy || wnn_fail_memory(error);
-    if (done) {
-        done = read_head(copy, bytes, source->bytes, &head, error) && check_target(load, &head, error) &&
-               check_data(load, &head, error);
-        reader.head = (struct cursor){.data = copy, .size = (size_t)head.data_at, .at = head.graph_at};
-        done = done && read_graph(&reader, &head) && check_graph(&reader);
+    bool done;
+    if (open_head(&reader, &head, &why)) {
+        done = read_own(&reader, &head, loaded);
+    } else if (why.status == WNNStatus_NotSupportedError && load->recompile && transcript_at) {
+        loaded->transcript = wnn_load_transcript(load, transcript_at, true, error);
+        done = loaded->recompile = loaded->transcript != NULL;
+    } else {
+        done = wnn_fail(error, why.status, "%s", why.message);
     }
     wnn_arena_free(&reader.arena);
     return done;

@@ -16,6 +16,7 @@ struct reader {
     struct cursor head;  // a copy that nobody else can change
     struct stored_weights *blobs;
     size_t blob_count, node_count;
+    bool late; // there is no plan
     struct error *error;
 };
 

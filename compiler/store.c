@@ -34,6 +34,8 @@ struct writer {
         uint32_t blob;
     } * code;
     size_t code_count, code_capacity;
+    uint32_t *recorded;     // by constant that was recorded: a blob
+    struct sink transcript; // as it is stored
     struct error *error;
 };
 
@@ -110,11 +112,22 @@ static bool collect_weights(struct writer *writer)
     return true;
 }
 
-static bool collect_code(struct writer *writer)
+static bool has_code(const struct writer *writer, const struct stored_code *stored)
+{
+    for (size_t i = 0; i < writer->code_count; i++)
+        if (memcmp(writer->code[i].key, stored->key, sizeof stored->key) == 0)
+            return true;
+    return false;
+}
+
+// Each once, if several have it.
+static bool collect_code_of(struct writer *writer, const void *executable)
 {
     const struct store *store = writer->store;
     struct stored_code stored;
-    while (store->backend->code && store->backend->code(store->executable, writer->code_count, &stored)) {
+    for (size_t i = 0; store->backend->code && store->backend->code(executable, i, &stored); i++) {
+        if (!store->plan && has_code(writer, &stored))
+            continue;
         struct code *code = wnn_arena_grow(&writer->arena, writer->code, writer->code_count,
                                            &writer->code_capacity, sizeof *code);
         uint32_t blob = add_blob(writer, stored.data, stored.bytes);
@@ -124,6 +137,77 @@ static bool collect_code(struct writer *writer)
         code += writer->code_count++;
         memcpy(code->key, stored.key, sizeof code->key);
         code->blob = blob;
+    }
+    return true;
+}
+
+static bool collect_code(struct writer *writer)
+{
+    const struct store *store = writer->store;
+    if (store->plan)
+        return collect_code_of(writer, store->executable);
+    for (size_t i = 0; i < store->executable_count; i++)
+        if (!collect_code_of(writer, store->executables[i]))
+            return false;
+    return true;
+}
+
+// Data that may be there already: blobs, then constants that were recorded, by address.
+struct address {
+    const void *data;
+    uint64_t bytes;
+    size_t turn;
+};
+
+static int compare_addresses(const void *a, const void *b)
+{
+    const struct address *x = a, *y = b;
+    if (x->data != y->data)
+        return (uintptr_t)x->data < (uintptr_t)y->data ? -1 : 1;
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? -1 : 1;
+    return (x->turn > y->turn) - (x->turn < y->turn);
+}
+
+// Lets `first` be, for each turn, the first of the same data.
+static void find_first(struct address *addresses, size_t count, size_t *first)
+{
+    if (count)
+        qsort(addresses, count, sizeof addresses[0], compare_addresses);
+    for (size_t i = 0; i < count; i++) {
+        const struct address *at = &addresses[i];
+        bool same = i && at->data && at[-1].data == at->data && at[-1].bytes == at->bytes;
+        first[at->turn] = same ? first[at[-1].turn] : at->turn;
+    }
+}
+
+// Constants that were recorded are where the plan has them, if it has them still as they were.
+static bool collect_recorded(struct writer *writer)
+{
+    const struct transcript *transcript = writer->store->transcript;
+    if (!transcript)
+        return true;
+    size_t blobs = writer->blob_count, count = blobs + transcript->constant_count;
+    struct address *addresses = wnn_arena_allocate(&writer->arena, (count + 1) * sizeof *addresses);
+    size_t *first = wnn_arena_allocate(&writer->arena, (count + 1) * sizeof *first);
+    writer->recorded =
+        wnn_arena_allocate(&writer->arena, (transcript->constant_count + 1) * sizeof *writer->recorded);
+    if (!addresses || !first || !writer->recorded)
+        return wnn_fail_memory(writer->error);
+    for (size_t i = 0; i < blobs; i++)
+        addresses[i] = (struct address){writer->blobs[i].data, writer->blobs[i].bytes, i};
+    for (size_t i = 0; i < transcript->constant_count; i++)
+        addresses[blobs + i] =
+            (struct address){transcript->constants[i]->data, transcript->constants[i]->bytes, blobs + i};
+    find_first(addresses, count, first);
+    for (size_t i = 0; i < transcript->constant_count; i++) {
+        const struct constant *constant = transcript->constants[i];
+        size_t other = first[blobs + i];
+        writer->recorded[i] = other < blobs       ? (uint32_t)other
+                              : other < blobs + i ? writer->recorded[other - blobs]
+                                                  : add_blob(writer, constant->data, constant->bytes);
+        if (writer->recorded[i] == STORED_NONE)
+            return wnn_fail_memory(writer->error);
     }
     return true;
 }
@@ -333,44 +417,72 @@ static void put_blobs(struct writer *writer)
         wnn_sink_u64(&writer->sink, writer->blobs[i].bytes);
 }
 
-static bool put_graph(struct writer *writer)
+static void put_counts(struct writer *writer, size_t constant_count)
+{
+    static const struct graph none = {0};
+    const struct graph *graph = writer->store->plan ? &writer->store->plan->graph : &none;
+    const size_t counts[] = {graph->input_count,  constant_count,     graph->node_count,
+                             graph->output_count, writer->code_count, writer->blob_count};
+    for (unsigned i = 0; i < sizeof counts / sizeof counts[0]; i++)
+        wnn_sink_u32(&writer->sink, (uint32_t)counts[i]);
+    put_blobs(writer);
+}
+
+static void put_constants(struct writer *writer, size_t constant_count, const uint32_t *blob_of)
+{
+    const struct graph *graph = &writer->store->plan->graph;
+    for (size_t i = 0, constant = 0; constant < constant_count; i++) {
+        const struct operand *operand = graph->operands[i];
+        if (!operand->constant || writer->number[i] != graph->input_count + constant)
+            continue;
+        put_type(&writer->sink, &operand->type);
+        wnn_sink_u32(&writer->sink, operand->arranged ? STORED_ARRANGED : 0);
+        wnn_sink_u32(&writer->sink, blob_of[constant++]);
+    }
+}
+
+static void put_code(struct writer *writer)
+{
+    for (size_t i = 0; i < writer->code_count; i++) {
+        unsigned char *key = wnn_sink_add(&writer->sink, WNN_CODE_KEY);
+        if (key)
+            memcpy(key, writer->code[i].key, WNN_CODE_KEY);
+        wnn_sink_u32(&writer->sink, writer->code[i].blob);
+    }
+}
+
+static bool put_plan(struct writer *writer)
 {
     const struct graph *graph = &writer->store->plan->graph;
     struct sink *sink = &writer->sink;
     size_t constant_count = 0;
     uint32_t *blob_of = NULL;
     if (!number_operands(writer, &constant_count, &blob_of) || !collect_weights(writer) ||
-        !collect_code(writer))
+        !collect_code(writer) || !collect_recorded(writer))
         return false;
-    const size_t counts[] = {graph->input_count,  constant_count,     graph->node_count,
-                             graph->output_count, writer->code_count, writer->blob_count};
-    for (unsigned i = 0; i < sizeof counts / sizeof counts[0]; i++)
-        wnn_sink_u32(sink, (uint32_t)counts[i]);
-    put_blobs(writer);
+    put_counts(writer, constant_count);
     for (size_t i = 0; i < graph->input_count; i++) {
         put_type(sink, &graph->inputs[i].operand->type);
         wnn_sink_text(sink, graph->inputs[i].name);
     }
-    for (size_t i = 0, constant = 0; constant < constant_count; i++) {
-        const struct operand *operand = graph->operands[i];
-        if (!operand->constant || writer->number[i] != graph->input_count + constant)
-            continue;
-        put_type(sink, &operand->type);
-        wnn_sink_u32(sink, operand->arranged ? STORED_ARRANGED : 0);
-        wnn_sink_u32(sink, blob_of[constant++]);
-    }
+    put_constants(writer, constant_count, blob_of);
     for (size_t i = 0; i < graph->node_count; i++)
         put_node(writer, graph->nodes[i]);
     for (size_t i = 0; i < graph->output_count; i++) {
         wnn_sink_text(sink, graph->outputs[i].name);
         wnn_sink_u32(sink, writer->number[graph->outputs[i].operand->index]);
     }
-    for (size_t i = 0; i < writer->code_count; i++) {
-        unsigned char *key = wnn_sink_add(sink, WNN_CODE_KEY);
-        if (key)
-            memcpy(key, writer->code[i].key, WNN_CODE_KEY);
-        wnn_sink_u32(sink, writer->code[i].blob);
-    }
+    put_code(writer);
+    return true;
+}
+
+// Of a graph with sizes that are not known: code, and the data of what was recorded.
+static bool put_no_plan(struct writer *writer)
+{
+    if (!collect_code(writer) || !collect_recorded(writer))
+        return false;
+    put_counts(writer, 0);
+    put_code(writer);
     return true;
 }
 
@@ -425,7 +537,7 @@ static bool hand_out(struct writer *writer, const void *bytes, size_t size, uint
 
 static bool hand_out_all(struct writer *writer)
 {
-    uint64_t at = 0, rest = writer->sink.size + data_bytes(writer);
+    uint64_t at = 0, rest = writer->sink.size + data_bytes(writer) + writer->transcript.size;
     if (!hand_out(writer, writer->sink.bytes, writer->sink.size, &rest))
         return false;
     for (size_t i = 0; i < writer->blob_count; i++) {
@@ -436,7 +548,37 @@ static bool hand_out_all(struct writer *writer)
             return false;
         at += blob->bytes + behind;
     }
-    return true;
+    return hand_out(writer, writer->transcript.bytes, writer->transcript.size, &rest);
+}
+
+// Where each blob begins.
+static uint64_t *find_places(struct writer *writer)
+{
+    uint64_t at = writer->sink.size,
+             *places = wnn_arena_allocate(&writer->arena, (writer->blob_count + 1) * sizeof *places);
+    for (size_t i = 0; places && i < writer->blob_count; i++) {
+        uint64_t bytes = writer->blobs[i].bytes;
+        places[i] = at;
+        at += bytes + padding(at, bytes);
+    }
+    return places;
+}
+
+// When it is known where data lie.
+static bool put_transcript(struct writer *writer)
+{
+    const struct transcript *transcript = writer->store->transcript;
+    if (!transcript)
+        return true;
+    struct stored_place *places =
+        wnn_arena_allocate(&writer->arena, (transcript->constant_count + 1) * sizeof *places);
+    const uint64_t *begins = find_places(writer);
+    if (!places || !begins)
+        return wnn_fail_memory(writer->error);
+    for (size_t i = 0; i < transcript->constant_count; i++)
+        places[i] = (struct stored_place){begins[writer->recorded[i]], transcript->constants[i]->bytes};
+    wnn_store_transcript(transcript, places, &writer->transcript);
+    return !writer->transcript.full || wnn_fail_memory(writer->error);
 }
 
 static void fill_header(struct writer *writer)
@@ -445,10 +587,13 @@ static void fill_header(struct writer *writer)
     struct sha256 hash;
     memcpy(header, STORED_MAGIC, 8);
     wnn_store_u32(header + 8, STORED_VERSION);
-    wnn_store_u32(header + 12, writer->store->strict ? STORED_STRICT : 0);
-    wnn_store_u64(header + 16, writer->sink.size + data_bytes(writer));
+    uint32_t flags = (writer->store->strict ? STORED_STRICT : 0) | (writer->store->plan ? 0 : STORED_LATE);
+    uint64_t behind = writer->sink.size + data_bytes(writer);
+    wnn_store_u32(header + 12, flags);
+    wnn_store_u64(header + 16, behind + writer->transcript.size);
     wnn_store_u64(header + 24, writer->sink.size);
     wnn_store_u64(header + STORED_CHECKSUM_AT, data_checksum(writer));
+    wnn_store_u64(header + STORED_TRANSCRIPT_AT, writer->store->transcript ? behind : 0);
     wnn_sha256_begin(&hash);
     wnn_sha256_add(&hash, header, writer->sink.size);
     wnn_sha256_end(&hash, header + STORED_DIGEST_AT);
@@ -471,11 +616,13 @@ static bool write_all(struct writer *writer)
 {
     wnn_sink_add(&writer->sink, STORED_HEADER_BYTES);
     put_text(writer);
-    if (!put_graph(writer))
+    if (!(writer->store->plan ? put_plan(writer) : put_no_plan(writer)))
         return false;
     wnn_sink_add(&writer->sink, wnn_aligned(writer->sink.size) - writer->sink.size);
     if (writer->sink.full)
         return wnn_fail_memory(writer->error);
+    if (!put_transcript(writer))
+        return false;
     fill_header(writer);
     return hand_out_all(writer);
 }
@@ -484,7 +631,7 @@ bool wnn_store_plan(const struct store *store, struct error *error)
 {
     struct writer writer = {.store = store, .error = error};
     wnn_arena_init(&writer.arena, store->allocator);
-    writer.sink.arena = &writer.arena;
+    writer.sink.arena = writer.transcript.arena = &writer.arena;
     bool done = write_all(&writer);
     wnn_arena_free(&writer.arena);
     return done;

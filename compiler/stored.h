@@ -6,6 +6,8 @@
 #define COMPILER_STORED_H_
 
 #include "compiler/backend.h"
+#include "ops/transcript.h"
+#include "ops/sink.h"
 
 #include <webnn/serialize.h>
 
@@ -13,12 +15,19 @@
 
 enum {
     STORED_VERSION = 4,
-    STORED_STRICT = 1, // a flag: of strictNumerics
+    STORED_STRICT = 1, // flags: of strictNumerics;
+    STORED_LATE = 2,   // of sizes that are not known, so that there is no plan, but what was recorded
     STORED_HEADER_BYTES = 96,
     STORED_CHECKSUM_AT = 40,
+    STORED_TRANSCRIPT_AT = 48,
     STORED_DIGEST_AT = 64,
-    STORED_ARRANGED = 1,     // of a constant: operand->arranged
-    STORED_TARGET_TEXT = 512 // bytes of what a backend says of its target
+    // What was recorded, where the head says that it begins, in every version from 4 on.
+    STORED_TRANSCRIPT_VERSION = 1,
+    STORED_TRANSCRIPT_DIGEST_AT = 32,
+    STORED_TRANSCRIPT_BYTES = 64, // of its header
+    STORED_PLACE_BYTES = 24,      // of a constant
+    STORED_ARRANGED = 1,          // of a constant: operand->arranged
+    STORED_TARGET_TEXT = 512      // bytes of what a backend says of its target
 };
 #define STORED_NONE UINT32_MAX // no operand, list or blob
 
@@ -38,13 +47,16 @@ extern const char wnn_fingerprint[];
 // The library, as a stored plan names it: version and fingerprint.
 void wnn_stored_library(struct text *text);
 
-// A plan that has been lowered, and kept what it needs (plan.savable). What `write` returns other than
-// Success ends it.
+// A plan that has been lowered, and kept what it needs (plan.savable), or what was recorded, or both. What
+// `write` returns other than Success ends it.
 struct store {
     const struct backend *backend;
     void *state;
-    const struct plan *plan;
-    const void *executable;
+    const struct plan *plan;        // NULL: of a graph with sizes that are not known, which has several
+    const void *executable;         // of the plan
+    const void *const *executables; // without a plan: those of which the code is stored
+    size_t executable_count;
+    const struct transcript *transcript; // NULL: none
     struct allocator *allocator;
     bool strict;
     WNNWriteCallback write;
@@ -54,9 +66,11 @@ bool wnn_store_plan(const struct store *store, struct error *error);
 
 // What the beginning of a stored plan says. The text lies in it.
 struct stored_head {
-    bool strict;
+    bool strict, late;
     WNNStringView library, backend, target;
-    uint64_t data_at; // where the head ends and data begin
+    uint64_t data_at;       // where the head ends and data begin
+    uint64_t data_end;      // and where these end
+    uint64_t transcript_at; // where it begins that was recorded; 0: it is not there
     uint64_t checksum;
     size_t graph_at; // in the head: what is behind the text
 };
@@ -73,12 +87,48 @@ struct load {
     const struct parallel *parallel;
     bool strict;
     bool skip_data_check;
-    bool vouched; // the host says that they are what wnn_store_plan has written, so that code is to be run
+    bool recompile; // what was recorded will do, where another library wrote it, or for another target
+    bool vouched;   // the host says that they are what wnn_store_plan has written, so that code is to be run
+};
+// What else has been read.
+struct loaded {
+    struct transcript *transcript; // the caller's; NULL: none
+    bool late;                     // the graph has no more than code: it is to be built of the transcript
+    bool recompile;                // likewise, and nothing at all, since it was stored for somebody else
 };
 // Reads what is stored into an empty graph that the passes have nothing more to do with, whose constants and
 // packed weights lie in `source`, of which it takes a reference. The graph is legal whatever the bytes are:
-// what is wrong with them is an error, or makes other numbers. TypeError: the bytes; NotSupportedError: of
-// another library, target or kind of numbers; the errors of limits; OutOfMemory.
-bool wnn_load_graph(const struct load *load, struct graph *graph, struct error *error);
+// what is wrong with them is an error, or makes other numbers; what was recorded is checked by who records it
+// again. TypeError: the bytes; NotSupportedError: of another library, target or kind of numbers, unless
+// `loaded` says that it is to be recompiled; the errors of limits; OutOfMemory.
+bool wnn_load_graph(const struct load *load, struct graph *graph, struct loaded *loaded, struct error *error);
+
+// ---------------------------------------------------------------------------------------------------------------
+// What was recorded. stored_transcript.c
+// ---------------------------------------------------------------------------------------------------------------
+
+// Where a constant lies: from the beginning of all bytes.
+struct stored_place {
+    uint64_t at, bytes;
+};
+
+// The bytes that it takes.
+uint64_t wnn_stored_transcript_bytes(const struct transcript *transcript);
+
+// Adds it, with the places of its constants, in their order.
+void wnn_store_transcript(const struct transcript *transcript, const struct stored_place *places,
+                          struct sink *sink);
+
+// Reads it where the first bytes of the source say that it is, if they are of a version that has one;
+// `check`: the constants too are compared with what is said of them. NULL: it is none (TypeError), or there
+// is no memory.
+struct transcript *wnn_load_transcript(const struct load *load, uint64_t at, bool check, struct error *error);
+
+// Where that is; 0: nowhere. Of the first STORED_HEADER_BYTES bytes, of any version.
+uint64_t wnn_stored_transcript_at(const unsigned char *header);
+
+// A part of the source, which it has a reference to; NULL: no memory.
+struct constant *wnn_load_slice(const struct load *load, struct allocator *allocator, const void *data,
+                                size_t bytes);
 
 #endif

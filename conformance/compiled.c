@@ -28,15 +28,33 @@ static void take_built(WNNStatus status, WNNGraph graph, WNNStringView message, 
         snprintf(built->message, built->message_size, "%.*s", (int)message.length, message.data);
 }
 
+static WNNStatus build_chained(WNNContext context, WNNGraphBuilder builder, const WNNChainedStruct *chain,
+                               size_t output_count, const WNNNamedOperand *outputs, struct built *built)
+{
+    WNNBuildCallbackInfo info = {chain, WNNCallbackMode_WaitAnyOnly, take_built, built, NULL};
+    WNNFutureWaitInfo wait = {wnnGraphBuilderBuild(builder, output_count, outputs, info), false};
+    wnnContextWaitAny(context, 1, &wait, WNN_WAIT_FOREVER);
+    return built->status;
+}
+
 WNNStatus wnn_build_savable(WNNContext context, WNNGraphBuilder builder, size_t output_count,
                             const WNNNamedOperand *outputs, WNNGraph *graph, size_t message_size,
                             char *message)
 {
     struct built built = {.message_size = message_size, .message = message};
     const WNNSavable savable = WNN_SAVABLE_INIT;
-    WNNBuildCallbackInfo info = {&savable.chain, WNNCallbackMode_WaitAnyOnly, take_built, &built, NULL};
-    WNNFutureWaitInfo wait = {wnnGraphBuilderBuild(builder, output_count, outputs, info), false};
-    wnnContextWaitAny(context, 1, &wait, WNN_WAIT_FOREVER);
+    build_chained(context, builder, &savable.chain, output_count, outputs, &built);
+    *graph = built.graph;
+    return built.status;
+}
+
+WNNStatus wnn_build_recompilable(WNNContext context, WNNGraphBuilder builder, size_t output_count,
+                                 const WNNNamedOperand *outputs, WNNGraph *graph, size_t message_size,
+                                 char *message)
+{
+    struct built built = {.message_size = message_size, .message = message};
+    const WNNRecompilable recompilable = WNN_RECOMPILABLE_INIT;
+    build_chained(context, builder, &recompilable.chain, output_count, outputs, &built);
     *graph = built.graph;
     return built.status;
 }
@@ -58,8 +76,8 @@ static void free_copy(const void *data, size_t size, void *userdata1, void *user
     free((void *)(uintptr_t)data);
 }
 
-WNNStatus wnn_load_copy(WNNContext context, const void *data, size_t size, WNNGraph *graph,
-                        size_t message_size, char *message)
+static WNNStatus load_copy(WNNContext context, const WNNChainedStruct *chain, const void *data, size_t size,
+                           WNNGraph *graph, size_t message_size, char *message)
 {
     WNNLoadGraphDescriptor descriptor = WNN_LOAD_GRAPH_DESCRIPTOR_INIT;
     void *copy;
@@ -67,10 +85,24 @@ WNNStatus wnn_load_copy(WNNContext context, const void *data, size_t size, WNNGr
         abort();
     if (size)
         memcpy(copy, data, size);
+    descriptor.nextInChain = chain;
     descriptor.bytes.data = copy;
     descriptor.bytes.byteLength = size;
     descriptor.bytes.release = free_copy;
     return wnnContextLoadGraphSync(context, &descriptor, graph, message_size, message);
+}
+
+WNNStatus wnn_load_copy(WNNContext context, const void *data, size_t size, WNNGraph *graph,
+                        size_t message_size, char *message)
+{
+    return load_copy(context, NULL, data, size, graph, message_size, message);
+}
+
+WNNStatus wnn_load_recompiling(WNNContext context, const void *data, size_t size, WNNGraph *graph,
+                               size_t message_size, char *message)
+{
+    const WNNRecompilable recompilable = WNN_RECOMPILABLE_INIT;
+    return load_copy(context, &recompilable.chain, data, size, graph, message_size, message);
 }
 
 static uint64_t load_u64(const unsigned char *bytes)
@@ -81,71 +113,133 @@ static uint64_t load_u64(const unsigned char *bytes)
     return number;
 }
 
+size_t wnn_compiled_recording(const unsigned char *data, size_t size)
+{
+    uint64_t at = size < STORED_HEADER_BYTES ? 0 : load_u64(data + STORED_TRANSCRIPT_AT);
+    return at && at < size ? (size_t)at : size;
+}
+
+static void seal(unsigned char *data, size_t size, size_t digest_at)
+{
+    struct sha256 hash;
+    memset(data + digest_at, 0, WNN_SHA256_BYTES);
+    wnn_sha256_begin(&hash);
+    wnn_sha256_add(&hash, data, size);
+    wnn_sha256_end(&hash, data + digest_at);
+}
+
 void wnn_seal_compiled(unsigned char *data, size_t size)
 {
     if (size < STORED_HEADER_BYTES)
         return;
-    struct sha256 hash;
+    size_t transcript = wnn_compiled_recording(data, size);
     wnn_store_u64(data + 16, size);
+    if (size - transcript >= STORED_TRANSCRIPT_BYTES)
+        seal(data + transcript, size - transcript, STORED_TRANSCRIPT_DIGEST_AT);
     uint64_t head = load_u64(data + 24);
-    if (head > size)
+    if (head > transcript || head < STORED_HEADER_BYTES)
         return;
-    wnn_store_u64(data + STORED_CHECKSUM_AT, wnn_checksum(&wnn_serial, data + head, size - (size_t)head));
-    memset(data + STORED_DIGEST_AT, 0, WNN_SHA256_BYTES);
-    wnn_sha256_begin(&hash);
-    wnn_sha256_add(&hash, data, (size_t)head);
-    wnn_sha256_end(&hash, data + STORED_DIGEST_AT);
+    wnn_store_u64(data + STORED_CHECKSUM_AT,
+                  wnn_checksum(&wnn_serial, data + head, transcript - (size_t)head));
+    seal(data, (size_t)head, STORED_DIGEST_AT);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
 // Bytes from a stranger
 // ---------------------------------------------------------------------------------------------------------------
 
-static size_t bytes_of(const WNNNamedDescriptor *named)
+// What an execution needs, at sizes of which those that are not known are the least, but 2.
+struct any_ports {
+    size_t input_count, output_count;
+    uint32_t (*dims)[WNN_MAX_RANK];
+    WNNNamedShape *shapes;
+    WNNNamedBuffer *inputs, *outputs;
+    WNNOutputShape *made;
+};
+
+static uint32_t any_size(WNNGraph graph, uint32_t size)
 {
-    size_t count = 1;
-    for (size_t i = 0; i < named->descriptor.shape.count; i++)
-        count *= named->descriptor.shape.data[i];
-    return wnn_dtype_bytes(named->descriptor.dataType, count);
+    WNNDimension dimension = WNN_DIMENSION_INIT;
+    if (size <= WNN_MAX_DIMENSION || wnnGraphGetSize(graph, size, &dimension))
+        return size;
+    return dimension.minSize > 2 ? dimension.minSize : dimension.maxSize < 2 ? dimension.maxSize : 2;
 }
 
-static WNNNamedBuffer *make_buffers(const WNNNamedDescriptor *ports, size_t count)
+static void *any_bytes(size_t size, size_t salt)
 {
-    WNNNamedBuffer *buffers = calloc(count + 1, sizeof *buffers);
-    if (!buffers)
+    unsigned char *data = malloc(size + !size);
+    if (!data)
         abort();
-    for (size_t i = 0; i < count; i++) {
-        size_t size = bytes_of(&ports[i]);
-        unsigned char *data = malloc(size + !size);
-        if (!data)
-            abort();
-        for (size_t j = 0; j < size; j++)
-            data[j] = (unsigned char)(j * 37 + i);
-        buffers[i] = (WNNNamedBuffer){ports[i].name, data, size, ports[i].descriptor.dataType};
+    for (size_t j = 0; j < size; j++)
+        data[j] = (unsigned char)(j * 37 + salt);
+    return data;
+}
+
+// False: they have no sizes, or too many bytes.
+static bool make_inputs(WNNGraph graph, struct any_ports *ports)
+{
+    const WNNNamedDescriptor *inputs = wnnGraphGetInputs(graph, &ports->input_count);
+    ports->dims = calloc(ports->input_count + 1, sizeof *ports->dims);
+    ports->shapes = calloc(ports->input_count + 1, sizeof *ports->shapes);
+    ports->inputs = calloc(ports->input_count + 1, sizeof *ports->inputs);
+    for (size_t i = 0; i < ports->input_count; i++) {
+        const WNNOperandDescriptor *descriptor = &inputs[i].descriptor;
+        size_t count = 1;
+        for (size_t d = 0; d < descriptor->shape.count; d++) {
+            ports->dims[i][d] = any_size(graph, descriptor->shape.data[d]);
+            count *= ports->dims[i][d];
+            if (count > 1u << 24)
+                return false;
+        }
+        size_t size = wnn_dtype_bytes(descriptor->dataType, count);
+        ports->shapes[i] = (WNNNamedShape){inputs[i].name, {ports->dims[i], descriptor->shape.count}};
+        ports->inputs[i] = (WNNNamedBuffer){inputs[i].name, any_bytes(size, i), size, descriptor->dataType};
     }
-    return buffers;
+    return true;
+}
+
+static bool make_outputs(WNNGraph graph, struct any_ports *ports)
+{
+    wnnGraphGetOutputs(graph, &ports->output_count);
+    ports->made = calloc(ports->output_count + 1, sizeof *ports->made);
+    ports->outputs = calloc(ports->output_count + 1, sizeof *ports->outputs);
+    if (wnnGraphComputeShapes(graph, ports->input_count, ports->shapes, ports->output_count, ports->made, 0,
+                              NULL))
+        return false;
+    for (size_t i = 0; i < ports->output_count; i++) {
+        const WNNOutputShape *made = &ports->made[i];
+        ports->outputs[i] =
+            (WNNNamedBuffer){made->name, any_bytes(made->byteLength, i), made->byteLength, made->dataType};
+    }
+    return true;
 }
 
 static void free_buffers(WNNNamedBuffer *buffers, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; buffers && i < count; i++)
         free((void *)(uintptr_t)buffers[i].data);
     free(buffers);
 }
 
 void wnn_compute_any(WNNContext context, WNNGraph graph)
 {
-    WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
-    const WNNNamedDescriptor *inputs = wnnGraphGetInputs(graph, &descriptor.inputCount),
-                             *outputs = wnnGraphGetOutputs(graph, &descriptor.outputCount);
-    WNNNamedBuffer *given = make_buffers(inputs, descriptor.inputCount),
-                   *results = make_buffers(outputs, descriptor.outputCount);
-    descriptor.graph = graph;
-    descriptor.inputs = given;
-    descriptor.outputs = results;
-    wnnContextComputeSync(context, &descriptor, 0, NULL);
-    free_buffers(given, descriptor.inputCount);
-    free_buffers(results, descriptor.outputCount);
+    struct any_ports ports = {0};
+    if (make_inputs(graph, &ports) && make_outputs(graph, &ports)) {
+        const WNNInputShapes shapes = {{NULL, WNNSType_InputShapes}, ports.input_count, ports.shapes};
+        WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
+        descriptor.nextInChain = &shapes.chain;
+        descriptor.graph = graph;
+        descriptor.inputCount = ports.input_count;
+        descriptor.outputCount = ports.output_count;
+        descriptor.inputs = ports.inputs;
+        descriptor.outputs = ports.outputs;
+        wnnContextComputeSync(context, &descriptor, 0, NULL);
+    }
+    free_buffers(ports.inputs, ports.input_count);
+    free_buffers(ports.outputs, ports.output_count);
+    free(ports.made);
+    free(ports.shapes);
+    free(ports.dims);
 }
 
 static size_t random_below(uint64_t *state, size_t limit)
@@ -192,14 +286,19 @@ size_t wnn_try_spoiled(WNNContext context, const struct serialized *bytes, size_
     size_t loaded = 0;
     if (!copy || wnnGetCompiledGraphInfo(bytes->data, bytes->size, &info))
         abort();
-    size_t words = ((size_t)info.headBytes - STORED_HEADER_BYTES) / 4;
+    size_t words = ((size_t)info.headBytes - STORED_HEADER_BYTES) / 4,
+           transcript = wnn_compiled_recording(bytes->data, bytes->size),
+           recorded_words = (bytes->size - transcript) / 4;
     for (size_t i = 0; i < count; i++) {
         WNNGraph graph = NULL;
         memcpy(copy, bytes->data, bytes->size);
         for (size_t mistakes = 1 + random_below(&state, 2); mistakes > 0; mistakes--)
-            spoil_word(copy + STORED_HEADER_BYTES, words, &state);
+            if (random_below(&state, words + recorded_words) < words)
+                spoil_word(copy + STORED_HEADER_BYTES, words, &state);
+            else
+                spoil_word(copy + transcript, recorded_words, &state);
         wnn_seal_compiled(copy, bytes->size);
-        wnn_load_copy(context, copy, bytes->size, &graph, 0, NULL);
+        wnn_load_recompiling(context, copy, bytes->size, &graph, 0, NULL);
         if (!graph)
             continue;
         wnn_compute_any(context, graph);

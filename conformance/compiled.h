@@ -14,20 +14,33 @@ WNNStatus wnn_build_savable(WNNContext context, WNNGraphBuilder builder, size_t 
                             const WNNNamedOperand *outputs, WNNGraph *graph, size_t message_size,
                             char *message);
 
+// The same with what was recorded.
+WNNStatus wnn_build_recompilable(WNNContext context, WNNGraphBuilder builder, size_t output_count,
+                                 const WNNNamedOperand *outputs, WNNGraph *graph, size_t message_size,
+                                 char *message);
+
 WNNStatus wnn_save_graph(WNNGraph graph, struct serialized *to, size_t message_size, char *message);
 
 // Loads a copy that is freed with the graph. Checksums are checked.
 WNNStatus wnn_load_copy(WNNContext context, const void *data, size_t size, WNNGraph *graph,
                         size_t message_size, char *message);
 
-// Makes the digest and the checksum those of the bytes, as far as there are so many; the length too.
+// The same, built of what was recorded if need be.
+WNNStatus wnn_load_recompiling(WNNContext context, const void *data, size_t size, WNNGraph *graph,
+                               size_t message_size, char *message);
+
+// Where what was recorded begins; `size`: it is not there.
+size_t wnn_compiled_recording(const unsigned char *data, size_t size);
+
+// Makes digests and the checksum those of the bytes, as far as there are so many; the length too.
 void wnn_seal_compiled(unsigned char *data, size_t size);
 
-// Runs a graph on some numbers, and waits.
+// Runs a graph on some numbers, at some sizes if they are not known, and waits.
 void wnn_compute_any(WNNContext context, WNNGraph graph);
 
-// Loads bytes, which are right, `count` times with mistakes in the head, sealed so that it is believed, and
-// runs what is taken for a graph. Returns how often that was so. The context should have limits.
+// Loads bytes, which are right, `count` times with mistakes in the head and what was recorded, sealed so that
+// it is believed, and runs what is taken for a graph. Returns how often that was so. The context should have
+// limits.
 size_t wnn_try_spoiled(WNNContext context, const struct serialized *bytes, size_t count, uint64_t seed);
 
 #endif

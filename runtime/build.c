@@ -5,6 +5,7 @@
 
 #include "ops/bind.h"
 #include "ops/shaping.h"
+#include "ops/transcript.h"
 #include "runtime/compile.h"
 #include "runtime/context.h"
 #include "runtime/graph_info.h"
@@ -62,6 +63,12 @@ static bool share_tensor(void *host, WNNTensor tensor, struct descriptor *type, 
 
 static const struct builder_host host = {usable, types, share_tensor};
 
+void wnn_builder_begin(struct builder *builder, WNNContext context)
+{
+    *builder = (struct builder){.context = context};
+    wnn_builder_init(&builder->impl, &context->allocator, &context->limits, &host, builder);
+}
+
 WNNStatus wnnContextCreateGraphBuilder(WNNContext context, WNNGraphBuilder *builder)
 {
     if (builder)
@@ -76,8 +83,7 @@ WNNStatus wnnContextCreateGraphBuilder(WNNContext context, WNNGraphBuilder *buil
         if (made) {
             wnn_context_ref(context);
             atomic_fetch_add(&context->builder_count, 1);
-            made->context = context;
-            wnn_builder_init(&made->impl, &context->allocator, &context->limits, &host, made);
+            wnn_builder_begin(made, context);
             *builder = &made->impl;
         } else {
             wnn_budget_give(context->budget, WNNResource_Objects, 1);
@@ -115,41 +121,64 @@ struct build_request {
     struct graph graph;
     uint64_t limit; // nanoseconds that it may take; 0: any number
     bool compiled;  // the compiler took the graph
-    bool savable;
+    bool savable, recompilable;
     struct compile_settings settings;
 };
 
-static bool tensor_alive(const void *origin)
+bool wnn_tensor_is_alive(const void *origin)
 {
     const struct WNNTensorImpl *tensor = origin;
     return !atomic_load(&tensor->destroyed);
 }
 
-static bool build(WNNContext context, struct build_request *request, WNNGraph graph, struct error *error)
+// Before any pass sees it. What all sizes are compiled of is all there is to save, else it is asked for.
+static bool keep_transcript(const struct compile_job *job, bool late, WNNGraph graph, struct error *error)
 {
-    struct compile_job job = {.graph = &request->graph,
-                              .compiled = &request->compiled,
-                              .settings = &request->settings,
-                              .interrupt = &request->request.interrupt,
-                              .flow = request->request.callback.flow,
-                              .savable = request->savable};
-    if (wnn_graph_is_symbolic(&request->graph)) {
-        wnn_graph_info_begin(graph, &request->graph, request->request.callback.flow);
-        wnn_graph_info_failed(graph); // no plan is made yet
-        return (wnn_graph_has_shaping(&request->graph) || wnn_graph_compile_recorded(context, &job, error)) &&
-               wnn_late_create(graph, &request->graph, &request->settings, error);
-    }
-    if (request->settings.shares && !(job.derived = wnn_derived_create(&context->allocator, &request->graph)))
+    if (!graph->transcript && job->savable && (late || job->recompilable))
+        graph->transcript = wnn_transcript_create(job->graph, error);
+    return error->status == WNNStatus_Success;
+}
+
+static bool build_late(WNNContext context, const struct compile_job *job, WNNGraph graph, struct error *error)
+{
+    wnn_graph_info_begin(graph, job->graph, job->flow);
+    wnn_graph_info_failed(graph); // no plan is made yet
+    graph->savable = job->savable;
+    return (wnn_graph_has_shaping(job->graph) || wnn_graph_compile_recorded(context, job, error)) &&
+           wnn_late_create(graph, job->graph, job->settings, error);
+}
+
+bool wnn_graph_build(WNNContext context, const struct compile_job *job, WNNGraph graph, struct error *error)
+{
+    bool late = wnn_graph_is_symbolic(job->graph);
+    struct compile_job shared = *job;
+    if (!job->loaded && !keep_transcript(job, late, graph, error))
+        return false;
+    if (late)
+        return build_late(context, job, graph, error);
+    if (job->settings->shares && !(shared.derived = wnn_derived_create(&context->allocator, job->graph)))
         return wnn_fail_memory(error);
-    bool done = wnn_graph_compile(context, &job, graph, error);
-    wnn_derived_unref(job.derived);
+    bool done = wnn_graph_compile(context, &shared, graph, error);
+    wnn_derived_unref(shared.derived);
     if (!done) {
         wnn_graph_info_failed(graph);
-        return wnn_fail(error, WNNStatus_OperationError, "build: the backend %s cannot build the graph",
-                        context->backend->name);
+        return wnn_fail(error, WNNStatus_OperationError, "%s: the backend %s cannot build the graph",
+                        job->loaded ? "load" : "build", context->backend->name);
     }
     wnn_graph_publish(graph);
     return true;
+}
+
+static bool build(WNNContext context, struct build_request *request, WNNGraph graph, struct error *error)
+{
+    const struct compile_job job = {.graph = &request->graph,
+                                    .compiled = &request->compiled,
+                                    .settings = &request->settings,
+                                    .interrupt = &request->request.interrupt,
+                                    .flow = request->request.callback.flow,
+                                    .savable = request->savable,
+                                    .recompilable = request->recompilable};
+    return wnn_graph_build(context, &job, graph, error);
 }
 
 static bool run_build(WNNContext context, struct request *base, struct error *error)
@@ -191,7 +220,8 @@ static struct build_request *prepare(struct builder *builder, size_t outputCount
     request->settings = context->compile;
     pthread_mutex_unlock(&context->queue.lock);
     wnn_graph_init(&request->graph, &context->allocator);
-    if (wnn_builder_snapshot(&builder->impl, outputCount, outputs, tensor_alive, &request->graph, error))
+    if (wnn_builder_snapshot(&builder->impl, outputCount, outputs, wnn_tensor_is_alive, &request->graph,
+                             error))
         return request;
     wnn_fail(error, WNNStatus_UnknownError, "build: the graph cannot be copied");
     wnn_graph_free(&request->graph);
@@ -215,11 +245,15 @@ WNNFuture wnnGraphBuilderBuild(WNNGraphBuilder builder, size_t outputCount, cons
     callback.flow = trace.flow;
     if (!callback.build)
         wnn_fail(&error, WNNStatus_TypeError, "build: there is no callback to take the graph");
-    wnn_check_callback(callbackInfo.nextInChain, 1u << WNNSType_TimeLimit | 1u << WNNSType_Savable, &callback,
-                       &error);
+    wnn_check_callback(callbackInfo.nextInChain,
+                       1u << WNNSType_TimeLimit | 1u << WNNSType_Savable | 1u << WNNSType_Recompilable,
+                       &callback, &error);
     struct build_request *request = prepare(whole, outputCount, outputs, &error);
-    if (request)
-        request->savable = wnn_chained(callbackInfo.nextInChain, WNNSType_Savable) != NULL;
+    if (request) {
+        request->recompilable = wnn_chained(callbackInfo.nextInChain, WNNSType_Recompilable) != NULL;
+        request->savable =
+            request->recompilable || wnn_chained(callbackInfo.nextInChain, WNNSType_Savable) != NULL;
+    }
     if (request)
         request->limit = wnn_time_limit(callbackInfo.nextInChain, whole->context->limits.maxBuildNanoseconds);
     if (!callback.build)

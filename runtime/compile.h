@@ -12,9 +12,10 @@ struct compile_job {
     bool *compiled;      // set when it does
     const struct compile_settings *settings;
     const struct interrupt *interrupt;
-    uint64_t flow; // of the build in a trace, or 0
-    bool savable;  // what saving needs is kept
-    bool loaded;   // the graph has been through the passes
+    uint64_t flow;     // of the build in a trace, or 0
+    bool savable;      // what saving needs is kept
+    bool recompilable; // what was recorded, too, of a graph that is built
+    bool loaded;       // the graph has been through the passes
     // That it shares with others, or NULL.
     struct derived *derived;
     struct workspace *workspace;

@@ -4,6 +4,7 @@
 // An executable ends when the graph is destroyed, when nobody needs the graph any more, or with the worker,
 // whichever comes first; requests that were queued before run before.
 
+#include "ops/transcript.h"
 #include "runtime/context.h"
 #include "runtime/graph_info.h"
 #include "runtime/internal.h"
@@ -205,6 +206,7 @@ void wnn_graph_unref(WNNGraph graph)
     WNNContext context = graph->context;
     if (graph->late)
         wnn_late_free(graph);
+    wnn_transcript_free(graph->transcript);
     wnn_profile_free(graph);
     wnn_graph_info_free(graph);
     wnn_arena_free(&graph->arena);

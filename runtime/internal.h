@@ -130,6 +130,9 @@ struct graph_info {
     const char *part;                // of the build, in a trace; NULL: none has begun
 };
 
+struct compile_job;
+struct transcript;
+
 struct WNNGraphImpl {
     WNNContext context;
     atomic_uint handles, references;
@@ -141,8 +144,10 @@ struct WNNGraphImpl {
     struct late *late;      // of a graph with sizes that are not known, which has no executable; or NULL
     WNNGraph parent;        // of a specialization: whose it is, for comparison only; or NULL
     bool savable;           // its plan has all that its nodes were packed of
-    atomic_int form;        // enum form, changed under the queue's lock
-    struct error fault;     // why it has failed
+    bool recompiled;        // it was loaded for another library or target, and built
+    struct transcript *transcript; // what was recorded, to be saved; or NULL
+    atomic_int form;               // enum form, changed under the queue's lock
+    struct error fault;            // why it has failed
     // Changed by the worker, under the queue's lock; both NULL when the executable has been released.
     void *executable;
     struct plan *plan;
@@ -177,6 +182,16 @@ struct builder {
     WNNContext context;
     struct tensor_link *tensors; // those that operands of the builder stem from
 };
+
+// build.c
+// Of the context, for who records on a thread of it; ends with wnn_builder_free.
+void wnn_builder_begin(struct builder *builder, WNNContext context);
+// Builds what was recorded or loaded: for all sizes, if they are not known yet, or as a plan with an
+// executable. What is kept of the former (graph->transcript) may be there already. One at a time
+// (queue.builder_busy).
+bool wnn_graph_build(WNNContext context, const struct compile_job *job, WNNGraph graph, struct error *error);
+// Whether the tensor of a constant is not destroyed.
+bool wnn_tensor_is_alive(const void *origin);
 
 // context.c
 void wnn_context_ref(WNNContext context);

@@ -181,6 +181,7 @@ static bool run_specialize(WNNContext context, struct request *base, struct erro
                                     .derived = request->from->late->derived,
                                     .workspace = &request->from->late->workspace,
                                     .flow = request->from->info.info.id,
+                                    .savable = request->from->savable && context->backend->code,
                                     .interrupt = &base->interrupt};
     struct error fault = {0};
     if (wnn_graph_compile(context, &job, graph, &fault)) {
@@ -307,6 +308,8 @@ static struct specialize_request *prepare(WNNGraph graph, const uint32_t *sizes,
                       ? wnn_graph_create(context, &request->graph, error)
                       : NULL;
     if (request->to) {
+        request->graph.code = graph->late->recorded.code;
+        request->graph.code_count = graph->late->recorded.code_count;
         atomic_init(&request->to->form, FORM_WAITS);
         request->to->parent = graph;
         wnn_graph_ref(graph);
@@ -393,6 +396,25 @@ void wnn_late_for_each(WNNGraph graph, void (*visit)(WNNGraph specialization, vo
 {
     for (struct specialization *item = graph->late->first; item; item = item->next)
         visit(item->graph, argument);
+}
+
+WNNGraph *wnn_late_ready(WNNGraph graph, size_t *count)
+{
+    struct queue *queue = &graph->context->queue;
+    size_t all = 0;
+    *count = 0;
+    pthread_mutex_lock(&queue->lock);
+    for (const struct specialization *item = graph->late->first; item; item = item->next)
+        all++;
+    WNNGraph *ready = wnn_allocate(&graph->context->allocator, (all + 1) * sizeof *ready);
+    for (const struct specialization *item = graph->late->first; ready && item; item = item->next) {
+        if (item->graph->form != FORM_READY)
+            continue;
+        wnn_graph_ref(item->graph);
+        ready[(*count)++] = item->graph;
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return ready;
 }
 
 struct derived_size wnn_late_derived(WNNGraph graph)

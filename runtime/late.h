@@ -31,6 +31,10 @@ bool wnn_late_describe(WNNGraph graph, uint32_t size, WNNDimension *dimension);
 bool wnn_late_outputs(WNNGraph graph, const struct shape *shapes, struct descriptor *outputs,
                       struct error *error);
 
+// The specializations that have an executable, each with a reference, in memory of the context's allocator;
+// NULL: there is none.
+WNNGraph *wnn_late_ready(WNNGraph graph, size_t *count);
+
 // Waits until a specialization has its executable. False: `error` says why it has none.
 bool wnn_late_wait(WNNGraph specialization, const struct interrupt *interrupt, struct error *error);
 

@@ -3,6 +3,7 @@
 // From bytes to a graph: as a build, whose passes have run elsewhere.
 
 #include "compiler/stored.h"
+#include "ops/bind.h"
 #include "runtime/compile.h"
 #include "runtime/graph_info.h"
 #include "runtime/request.h"
@@ -19,7 +20,8 @@ struct load_request {
     uint64_t limit;          // nanoseconds that it may take; 0: any number
     WNNAuthenticateCallback authenticate;
     void *userdata1, *userdata2;
-    bool skip_data_check;
+    bool skip_data_check, recompile;
+    struct loaded loaded;
     struct compile_settings settings;
 };
 
@@ -42,26 +44,68 @@ static bool read_graph(WNNContext context, struct load_request *request, struct 
                               .parallel = &context->parallel,
                               .strict = context->strict_numerics,
                               .skip_data_check = request->skip_data_check,
+                              .recompile = request->recompile,
                               .vouched = request->authenticate != NULL};
-    return authenticate(request, error) && wnn_load_graph(&load, &request->graph, error);
+    return authenticate(request, error) && wnn_load_graph(&load, &request->graph, &request->loaded, error);
+}
+
+// Code that came with a graph is for all that is compiled of it.
+static bool take_code(const struct graph *from, struct graph *to, struct error *error)
+{
+    if (from->code_count == 0)
+        return true;
+    to->code = wnn_arena_copy(&to->arena, from->code, from->code_count * sizeof *to->code);
+    to->code_count = to->code ? from->code_count : 0;
+    to->source = wnn_constant_ref(from->source);
+    return to->code || wnn_fail_memory(error);
+}
+
+// Records again what was recorded, with all checks of calls, in the place of what was loaded.
+static bool replay(WNNContext context, struct load_request *request, struct error *error)
+{
+    struct builder builder;
+    struct graph graph;
+    WNNDeserializedGraph recorded = WNN_DESERIALIZED_GRAPH_INIT;
+    wnn_graph_init(&graph, &context->allocator);
+    wnn_builder_begin(&builder, context);
+    wnn_transcript_replay(request->loaded.transcript, &builder.impl, &recorded);
+    bool done = wnn_builder_snapshot(&builder.impl, recorded.outputCount, recorded.outputs,
+                                     wnn_tensor_is_alive, &graph, error);
+    done = done && (!request->loaded.late || wnn_graph_is_symbolic(&graph) ||
+                    wnn_fail(error, WNNStatus_TypeError, "load: all sizes of what was recorded are known"));
+    done = done && take_code(&request->graph, &graph, error);
+    if (done) {
+        struct graph loaded = request->graph;
+        request->graph = graph;
+        graph = loaded;
+        for (size_t i = 0; i < request->graph.operand_count; i++)
+            request->graph.operands[i]->graph = &request->graph;
+    }
+    wnn_graph_free(&graph);
+    wnn_builder_free(&builder.impl);
+    return done;
 }
 
 static bool compile(WNNContext context, struct load_request *request, WNNGraph graph, struct error *error)
 {
+    bool builds = request->loaded.late || request->loaded.recompile;
     const struct compile_job job = {.graph = &request->graph,
                                     .compiled = &request->compiled,
                                     .settings = &request->settings,
                                     .interrupt = &request->request.interrupt,
                                     .flow = request->request.callback.flow,
                                     .savable = true,
-                                    .loaded = true};
-    if (!wnn_graph_compile(context, &job, graph, error)) {
-        wnn_graph_info_failed(graph);
-        return wnn_fail(error, WNNStatus_OperationError, "load: the backend %s cannot build the graph",
-                        context->backend->name);
-    }
-    wnn_graph_publish(graph);
-    return true;
+                                    .loaded = !builds};
+    graph->transcript = request->loaded.transcript;
+    request->loaded.transcript = NULL;
+    graph->recompiled = request->loaded.recompile;
+    return wnn_graph_build(context, &job, graph, error);
+}
+
+static bool read_all(WNNContext context, struct load_request *request, struct error *error)
+{
+    return read_graph(context, request, error) &&
+           (!(request->loaded.late || request->loaded.recompile) || replay(context, request, error));
 }
 
 static bool run_load(WNNContext context, struct request *base, struct error *error)
@@ -71,7 +115,7 @@ static bool run_load(WNNContext context, struct request *base, struct error *err
         return true;
     wnn_request_begin(base, request->limit);
     WNNGraph graph =
-        read_graph(context, request, error) ? wnn_graph_create(context, &request->graph, error) : NULL;
+        read_all(context, request, error) ? wnn_graph_create(context, &request->graph, error) : NULL;
     return wnn_graph_hand_over(context, base, graph, graph && compile(context, request, graph, error));
 }
 
@@ -81,6 +125,7 @@ static void drop_load(WNNContext context, struct request *base)
     struct load_request *request = (struct load_request *)base;
     if (!request->compiled)
         wnn_graph_free(&request->graph);
+    wnn_transcript_free(request->loaded.transcript);
     wnn_constant_unref(request->source);
 }
 
@@ -94,7 +139,8 @@ static struct load_request *prepare(WNNContext context, const WNNLoadGraphDescri
     const WNNExternalBytes *bytes = &descriptor->bytes;
     struct load_request *request = NULL;
     if (error->status == WNNStatus_Success && wnn_context_usable(context, error) &&
-        wnn_check_chain(descriptor->nextInChain, 0, "load graph descriptor", error) &&
+        wnn_check_chain(descriptor->nextInChain, 1u << WNNSType_Recompilable, "load graph descriptor",
+                        error) &&
         wnn_check_chain(bytes->nextInChain, 0, "external bytes", error) &&
         (bytes->data || wnn_fail(error, WNNStatus_TypeError, "load: there are no bytes")))
         request = wnn_request_create(context, &load_kind, sizeof *request, error);
@@ -113,6 +159,7 @@ static struct load_request *prepare(WNNContext context, const WNNLoadGraphDescri
     request->userdata1 = descriptor->userdata1;
     request->userdata2 = descriptor->userdata2;
     request->skip_data_check = descriptor->skipDataCheck;
+    request->recompile = wnn_chained(descriptor->nextInChain, WNNSType_Recompilable) != NULL;
     pthread_mutex_lock(&context->queue.lock);
     request->settings = context->compile;
     pthread_mutex_unlock(&context->queue.lock);
@@ -154,6 +201,11 @@ WNNFuture wnnContextLoadGraph(WNNContext context, const WNNLoadGraphDescriptor *
     return future;
 }
 
+bool wnnGraphIsRecompiled(WNNGraph graph)
+{
+    return graph && graph->recompiled;
+}
+
 WNNStatus wnnGetCompiledGraphInfo(const void *data, size_t byteLength, WNNCompiledGraphInfo *info)
 {
     struct error error = {0};
@@ -170,6 +222,6 @@ WNNStatus wnnGetCompiledGraphInfo(const void *data, size_t byteLength, WNNCompil
     info->target = head.target;
     info->strictNumerics = head.strict;
     info->headBytes = head.data_at;
-    info->dataBytes = byteLength - head.data_at;
+    info->dataBytes = head.data_end - head.data_at;
     return WNNStatus_Success;
 }

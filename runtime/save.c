@@ -3,6 +3,7 @@
 // Built graphs as bytes: the plan that is alive is what is written.
 
 #include "compiler/stored.h"
+#include "runtime/late.h"
 #include "runtime/request.h"
 #include "runtime/submit.h"
 #include "runtime/trace.h"
@@ -17,22 +18,55 @@ struct save_request {
     void *userdata1, *userdata2;
 };
 
+static struct store begin_store(WNNContext context, const struct save_request *request)
+{
+    return (struct store){.backend = context->backend,
+                          .state = context->state,
+                          .transcript = request->graph->transcript,
+                          .allocator = &context->allocator,
+                          .strict = context->strict_numerics,
+                          .write = request->write,
+                          .userdata1 = request->userdata1,
+                          .userdata2 = request->userdata2};
+}
+
+// What was recorded, with the code of those sizes that it has been compiled for.
+static void save_late(WNNContext context, const struct save_request *request, struct error *error)
+{
+    size_t count;
+    WNNGraph *ready = wnn_late_ready(request->graph, &count);
+    const void **executables = wnn_allocate(&context->allocator, (count + 1) * sizeof *executables);
+    if (ready && executables) {
+        struct store store = begin_store(context, request);
+        for (size_t i = 0; i < count; i++)
+            if (ready[i]->executable)
+                executables[store.executable_count++] = ready[i]->executable;
+        store.executables = executables;
+        wnn_store_plan(&store, error);
+    } else {
+        wnn_fail_memory(error);
+    }
+    for (size_t i = 0; ready && i < count; i++)
+        wnn_graph_unref(ready[i]);
+    wnn_release(&context->allocator, ready);
+    wnn_release(&context->allocator, executables);
+}
+
 static bool run_save(WNNContext context, struct request *base, struct error *error)
 {
     const struct save_request *request = (const struct save_request *)base;
-    if (!request->graph->plan) {
+    WNNGraph graph = request->graph;
+    if (graph->late ? atomic_load(&graph->destroyed) : !graph->plan) {
         wnn_fail(error, WNNStatus_InvalidStateError, "save: the graph was destroyed");
         return true;
     }
-    const struct store store = {.backend = context->backend,
-                                .state = context->state,
-                                .plan = request->graph->plan,
-                                .executable = request->graph->executable,
-                                .allocator = &context->allocator,
-                                .strict = context->strict_numerics,
-                                .write = request->write,
-                                .userdata1 = request->userdata1,
-                                .userdata2 = request->userdata2};
+    if (graph->late) {
+        save_late(context, request, error);
+        return true;
+    }
+    struct store store = begin_store(context, request);
+    store.plan = graph->plan;
+    store.executable = graph->executable;
     wnn_store_plan(&store, error);
     return true;
 }
@@ -60,8 +94,6 @@ static bool check(WNNGraph graph, const WNNSaveGraphDescriptor *descriptor, stru
     if (!graph->context->backend->describe_target)
         return wnn_fail(error, WNNStatus_NotSupportedError, "save: the backend %s does not save graphs",
                         graph->context->backend->name);
-    if (graph->late)
-        return wnn_fail(error, WNNStatus_NotSupportedError, "save: the graph has sizes that are not known");
     return graph->savable ||
            wnn_fail(error, WNNStatus_InvalidStateError, "save: the graph was not built as WNNSavable");
 }

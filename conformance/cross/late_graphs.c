@@ -13,11 +13,15 @@
 //
 // With --tensors what has names is dispatched, on tensors of its own and with outputs in the place of inputs.
 //
+// With --serialized what has names is written as bytes and read by another builder, which has to write the
+// same; with --compiled it is built, saved, and loaded.
+//
 // With --shaders each graph with names runs at sizes that leave the same remainders, which kernels look at.
 // Now and then a larger size has a kernel of its own; if every one compiles a shader, there is a size in its
 // text.
 
 #include "conformance/backends.h"
+#include "conformance/compiled.h"
 #include "conformance/cross/generate.h"
 #include "conformance/test.h"
 #include "ops/builder.h"
@@ -31,14 +35,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] = "usage: webnn-late-graphs [--count=N] [--seed=S] [--backend=NAME]\n"
-                            "                         [--tensors | --shaders]\n"
-                            "\n"
-                            "  --count=N         how many graphs (200)\n"
-                            "  --seed=S          of the first (1)\n"
-                            "  --backend=NAME    what computes them (cpu)\n"
-                            "  --tensors         by dispatch(), also with outputs in the place of inputs\n"
-                            "  --shaders         count those that other sizes compile\n";
+static const char usage[] =
+    "usage: webnn-late-graphs [--count=N] [--seed=S] [--backend=NAME]\n"
+    "                         [--tensors | --shaders] [--serialized | --compiled [--spoiled=N]]\n"
+    "\n"
+    "  --count=N         how many graphs (200)\n"
+    "  --seed=S          of the first (1)\n"
+    "  --backend=NAME    what computes them (cpu)\n"
+    "  --tensors         by dispatch(), also with outputs in the place of inputs\n"
+    "  --serialized      of bytes that another builder has written\n"
+    "  --compiled        saved and loaded\n"
+    "  --spoiled=N       and loaded N times with mistakes\n"
+    "  --shaders         count those that other sizes compile\n";
 
 enum {
     SETS = 4,             // of sizes, the first of which is the one that the graph was generated with
@@ -355,17 +363,76 @@ struct result {
     void *data[MAX_VALUES];
 };
 
-static WNNGraph build(const struct recording *recording, const struct random_graph *random, char *refusal,
-                      size_t size)
+// How what has names comes to be a graph.
+static enum {
+    BUILT,
+    SERIALIZED,
+    COMPILED
+} travels;
+
+// Who gets what was saved with mistakes, how often, and how often that was taken for a graph.
+static WNNContext spoiled;
+static size_t spoiled_count, loaded_count;
+
+static size_t list_outputs(const struct recording *recording, const struct random_graph *random,
+                           WNNNamedOperand *outputs)
 {
-    WNNNamedOperand outputs[MAX_VALUES];
     for (size_t i = 0; i < random->output_count; i++)
         outputs[i] =
             (WNNNamedOperand){{random->outputs[i].name, WNN_STRLEN},
                               recording->operands[wnn_operand(random->outputs[i].value->operand)->index]};
+    return random->output_count;
+}
+
+static WNNGraph build(const struct recording *recording, const struct random_graph *random, char *refusal,
+                      size_t size)
+{
+    WNNNamedOperand outputs[MAX_VALUES];
+    size_t count = list_outputs(recording, random, outputs);
     WNNGraph graph = NULL;
-    wnnGraphBuilderBuildSync(recording->builder, random->output_count, outputs, &graph, size, refusal);
+    wnnGraphBuilderBuildSync(recording->builder, count, outputs, &graph, size, refusal);
     return graph;
+}
+
+static WNNGraph build_serialized(WNNContext context, const struct recording *recording,
+                                 const struct random_graph *random, char *refusal, size_t size)
+{
+    WNNNamedOperand outputs[MAX_VALUES];
+    size_t count = list_outputs(recording, random, outputs);
+    WNNDeserializedGraph read = WNN_DESERIALIZED_GRAPH_INIT;
+    WNNGraphBuilder builder;
+    WNNGraph graph = NULL;
+    if (wnnContextCreateGraphBuilder(context, &builder))
+        abort();
+    const char *problem =
+        wnn_serialize_across(recording->builder, count, outputs, false, builder, &read, size, refusal);
+    if (problem && problem != refusal)
+        snprintf(refusal, size, "%s", problem);
+    if (!problem)
+        wnnGraphBuilderBuildSync(builder, read.outputCount, read.outputs, &graph, size, refusal);
+    wnnGraphBuilderRelease(builder);
+    return graph;
+}
+
+// Builds, saves, loads and saves again, which makes the same bytes.
+static WNNGraph build_compiled(WNNContext context, const struct recording *recording,
+                               const struct random_graph *random, char *refusal, size_t size)
+{
+    WNNNamedOperand outputs[MAX_VALUES];
+    size_t count = list_outputs(recording, random, outputs);
+    WNNGraph graph = NULL, loaded = NULL;
+    struct serialized bytes = {0}, again = {0};
+    if (!wnn_build_savable(context, recording->builder, count, outputs, &graph, size, refusal) &&
+        !wnn_save_graph(graph, &bytes, size, refusal) &&
+        !wnn_load_copy(context, bytes.data, bytes.size, &loaded, size, refusal) &&
+        !wnn_save_graph(loaded, &again, size, refusal) && !wnn_serialized_equal(&bytes, &again))
+        snprintf(refusal, size, "what was loaded is saved as something else");
+    if (spoiled && bytes.size)
+        loaded_count += wnn_try_spoiled(spoiled, &bytes, spoiled_count, bytes.size);
+    wnnGraphRelease(graph);
+    free(bytes.data);
+    free(again.data);
+    return loaded;
 }
 
 static const struct operand *find_input(const struct graph *source, WNNStringView name)
@@ -688,9 +755,11 @@ static bool try_sizes(struct trial *trial, const struct random_graph *random, WN
     if (graph)
         compute(trial, graph, false, &known);
     bool good = true;
-    // What is certainly wrong is wrong here; and a rank has to be known.
+    // What is certainly wrong is wrong here; and a rank has to be known. With several axes argMin is recorded
+    // here as the compiler has it, for which there is no call where the rank is not known.
     if (!late)
         good = known.refusal[0] || strstr(refusal, "coordinates of an unknown number") ||
+               (travels != BUILT && strstr(refusal, "which this form is not for")) ||
                fail(trial, "only names are refused", refusal, "");
     else
         compute(trial, late, tally->tensors, &of_late);
@@ -726,8 +795,22 @@ static void begin(struct late_graph *late, WNNContext context, uint64_t seed, bo
     late->recording = (struct recording){.builder = NULL};
     record(&late->trial, &late->recording);
     memcpy(late->refusal, late->recording.refusal, sizeof late->refusal);
-    late->graph =
-        late->refusal[0] ? NULL : build(&late->recording, &late->random, late->refusal, sizeof late->refusal);
+    late->graph = NULL;
+    if (late->refusal[0])
+        return;
+    switch (travels) {
+    case BUILT:
+        late->graph = build(&late->recording, &late->random, late->refusal, sizeof late->refusal);
+        return;
+    case SERIALIZED:
+        late->graph =
+            build_serialized(context, &late->recording, &late->random, late->refusal, sizeof late->refusal);
+        return;
+    default:
+        late->graph =
+            build_compiled(context, &late->recording, &late->random, late->refusal, sizeof late->refusal);
+        return;
+    }
 }
 
 static void end(struct late_graph *late)
@@ -801,10 +884,15 @@ static int tell_shaders(const struct tally *tally, uint64_t failed)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"count", required_argument, NULL, 'c'},   {"seed", required_argument, NULL, 's'},
-        {"backend", required_argument, NULL, 'b'}, {"tensors", no_argument, NULL, 't'},
-        {"shaders", no_argument, NULL, 'h'},       {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"count", required_argument, NULL, 'c'},
+                                            {"seed", required_argument, NULL, 's'},
+                                            {"backend", required_argument, NULL, 'b'},
+                                            {"tensors", no_argument, NULL, 't'},
+                                            {"shaders", no_argument, NULL, 'h'},
+                                            {"serialized", no_argument, NULL, 'z'},
+                                            {"compiled", no_argument, NULL, 'f'},
+                                            {"spoiled", required_argument, NULL, 'm'},
+                                            {NULL, 0, NULL, 0}};
     uint64_t count = 200, seed = 1, failed = 0;
     const char *name = "cpu";
     struct tally tally = {0};
@@ -818,6 +906,10 @@ int main(int argc, char **argv)
             name = optarg;
         } else if (option == 't') {
             tally.tensors = true;
+        } else if (option == 'z' || option == 'f') {
+            travels = option == 'z' ? SERIALIZED : COMPILED;
+        } else if (option == 'm') {
+            spoiled_count = strtoull(optarg, NULL, 10);
         } else if (option == 'h') {
             shaders = true;
         } else {
@@ -825,6 +917,16 @@ int main(int argc, char **argv)
             return 2;
         }
     }
+    static const WNNLimits limits = {.maxTensorByteLength = 1u << 20,
+                                     .maxMemoryBytes = 64u << 20,
+                                     .maxOperatorWork = 1u << 22,
+                                     .maxGraphWork = 1u << 24,
+                                     .maxConstantBytes = 1u << 24,
+                                     .maxOperators = 2000,
+                                     .maxOperands = 4000};
+    WNNContextDescriptor few = WNN_CONTEXT_DESCRIPTOR_INIT;
+    few.limits = &limits;
+    few.threadCount = 1;
     static const WNNCache cache = {NULL, load_nothing, count_shader, NULL};
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
     descriptor.cache = &cache;
@@ -838,10 +940,16 @@ int main(int argc, char **argv)
         puts("skipped: there is no device");
         return 77;
     }
+    if (spoiled_count && wnn_create_context_on(backend, &few, &spoiled))
+        abort();
     wnn_context_set_sharing(context, true);
     tally.exact = !strstr(name, "vulkan");
     for (uint64_t i = 0; i < count; i++)
         failed += shaders ? !try_shaders(context, seed + i, &tally) : !try_graph(context, seed + i, &tally);
     wnnContextRelease(context);
+    wnnContextRelease(spoiled);
+    if (spoiled_count)
+        printf("%zu graphs with mistakes were taken for some\n", loaded_count);
+    failed += spoiled_count && loaded_count == 0;
     return shaders ? tell_shaders(&tally, failed) : tell_computed(&tally, count, failed);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiled graphs with mistakes: a random graph is built and saved, bytes say which words of the head are
-// changed and whether data are, the head is sealed so that it is believed, and the result is loaded. It is
-// refused with a reason, or it runs, and can be saved and loaded again, as the same bytes. What loading takes
-// is bounded by the limits. WNN_FUZZ_DEVICE=gpu: on a GPU.
+// Compiled graphs with mistakes: a random graph is built and saved, bytes say which words of the head, or of
+// what was recorded, are changed and whether data are, the head is sealed so that it is believed, and the
+// result is loaded. It is refused with a reason, or it runs, and can be saved and loaded again, as the same
+// bytes. What loading takes is bounded by the limits. WNN_FUZZ_DEVICE=gpu: on a GPU.
 
 #include "conformance/compiled.h"
 #include "conformance/fuzz/edit.h"
@@ -51,11 +51,9 @@ static uint32_t word_of(struct edits *edits)
 
 // A word of the head becomes another or is moved by a little, two change places, or a run of bytes is
 // repeated.
-static void spoil_head(struct serialized *bytes, size_t head, struct edits *edits)
+static void spoil(unsigned char *data, size_t words, struct edits *edits)
 {
-    size_t words = (head - HEADER_BYTES) / 4;
-    unsigned char *at = bytes->data + HEADER_BYTES + take_long(edits) % words * 4,
-                  *other = bytes->data + HEADER_BYTES + take_long(edits) % words * 4;
+    unsigned char *at = data + take_long(edits) % words * 4, *other = data + take_long(edits) % words * 4;
     uint32_t word, second;
     memcpy(&word, at, 4);
     memcpy(&second, other, 4);
@@ -80,6 +78,15 @@ static void spoil_head(struct serialized *bytes, size_t head, struct edits *edit
     memcpy(at, &word, 4);
 }
 
+static void spoil_any(struct serialized *bytes, size_t head, struct edits *edits)
+{
+    size_t transcript = wnn_compiled_recording(bytes->data, bytes->size);
+    if (transcript < bytes->size && take(edits) % 2)
+        spoil(bytes->data + transcript, (bytes->size - transcript) / 4, edits);
+    else
+        spoil(bytes->data + HEADER_BYTES, (head - HEADER_BYTES) / 4, edits);
+}
+
 static void check_loaded(WNNContext context, WNNGraph graph, const struct contents *from)
 {
     struct serialized first = {0}, second = {0};
@@ -99,7 +106,8 @@ static void check_loaded(WNNContext context, WNNGraph graph, const struct conten
     free(second.data);
 }
 
-// Two bytes choose a graph, the third how many mistakes there are, and the rest says which.
+// Two bytes choose a graph, the third whether it is for another library, the fourth how many mistakes there
+// are, and the rest says which.
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct edits edits = {data, size};
@@ -114,8 +122,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!model_begin(&model, context, &error))
         abort();
     fuzz_random_model(&model, take_long(&edits));
-    WNNStatus status = wnn_build_savable(context, model.builder, model.output_count, model.outputs, &built,
-                                         sizeof message, message);
+    bool recompiles = take(&edits) % 2;
+    WNNStatus status = (recompiles ? wnn_build_recompilable : wnn_build_savable)(
+        context, model.builder, model.output_count, model.outputs, &built, sizeof message, message);
     model_end(&model);
     if (status != WNNStatus_Success) { // a limit
         wnnContextRelease(context);
@@ -128,14 +137,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     wnnGraphRelease(built);
     unsigned mistakes = take(&edits) % 4;
     for (unsigned i = 0; i < mistakes; i++)
-        spoil_head(&bytes, (size_t)info.headBytes, &edits);
+        spoil_any(&bytes, (size_t)info.headBytes, &edits);
+    if (recompiles) // another library's
+        bytes.data[(const unsigned char *)info.library.data - bytes.data] ^= 1;
     if (mistakes && info.dataBytes && take(&edits) % 4 == 0)
         bytes.data[info.headBytes + take_long(&edits) % info.dataBytes] ^= (unsigned char)(take(&edits) | 1);
     wnn_seal_compiled(bytes.data, bytes.size);
 
     const struct contents from = {(char *)bytes.data, bytes.size};
     budget_begin(&budget);
-    status = wnn_load_copy(other, bytes.data, bytes.size, &loaded, sizeof message, message);
+    status = (recompiles ? wnn_load_recompiling : wnn_load_copy)(other, bytes.data, bytes.size, &loaded,
+                                                                 sizeof message, message);
     if ((status == WNNStatus_Success) != (loaded != NULL) || (status == WNNStatus_Success) != !message[0])
         fail("a status that does not fit the answer", &from);
     if (status != WNNStatus_Success && mistakes == 0)

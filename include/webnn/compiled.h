@@ -12,10 +12,15 @@
 //
 // Only the same library, built of the same sources, for the same backend and target loads them: the instruction sets of a
 // CPU, or a GPU with its driver and its limits. Another one says what differs (NotSupportedError), and the host builds the
-// graph anew. The same graph and target give the same bytes, on a GPU as far as its driver compiles the same to the same.
-// Backends that can do it: the CPU, and Vulkan.
+// graph anew; or the bytes hold what was recorded too (WNNRecompilable), and the graph is built of that. The same graph and
+// target give the same bytes, on a GPU as far as its driver compiles the same to the same. Backends that can do it: the CPU,
+// and Vulkan.
 //
-// The format, version 3
+// Of a graph with sizes that are not known while it is recorded, the bytes hold what was recorded and the constants, which
+// stay there, and the code of a GPU for the sizes that it has been compiled for so far. What is compiled for sizes is compiled
+// when they come, as ever.
+//
+// The format, version 4
 //
 // Numbers are little-endian: u8, u16, u32, u64, and f64 of IEEE 754. Bytes that are said to be zero are refused if they are
 // not. A list of n items is u32 n and the items. Besides,
@@ -26,16 +31,19 @@
 //             2^32-1: it is absent
 //   blob      u32: which. 2^32-1: none
 //
-// A compiled graph is a head and data, and ends there:
+// A compiled graph is a head, data and perhaps a recorded graph, and ends there:
 //
 //   byte  0   8 bytes  57 4E 4E 42 55 49 4C 54, "WNNBUILT"
-//         8   u32      version, 3
-//        12   u32      1: the graph is of a context with strictNumerics; 0: without
+//         8   u32      version, 4
+//        12   u32      flags. 1: the graph is of a context with strictNumerics; 2: it has sizes that are not known, so that
+//                      all numbers below but those of pieces of code and of blobs are 0
 //        16   u64      bytes in all
 //        24   u64      bytes of the head, a multiple of 64
 //        32   u64      0
 //        40   u64      checksum of the data, below
-//        48            16 bytes 0
+//        48   u64      where the recorded graph begins, which is where data end, a multiple of 64; 0: there is none, and data
+//                      end with the bytes
+//        56   u64      0
 //        64            SHA-256 of the head, where these 32 bytes are zero
 //        96   text     the library: its version, and a digest of its sources
 //             text     the backend
@@ -65,6 +73,20 @@
 //               it is of; list of operand; list of step
 //   step        text name; list of u32 value; u32 output, 2^32-1 for none; type; attributes
 //
+// A recorded graph is what all later versions read as well, of whatever else they know nothing more than bytes 0 to 11, 16 to
+// 23 and 48 to 55. From its beginning:
+//
+//   byte  0   u32      its version, 1
+//         4   u32      number of constants
+//         8   u64      bytes of the serialized graph
+//        16            16 bytes 0
+//        32            SHA-256 of the recorded graph, where these 32 bytes are zero
+//        64   of each constant   u64 where it begins, from the first byte of all, a multiple of 64; u64 bytes; u64 checksum of
+//                                it and the zeros up to a multiple of 64. It is a blob, or a part of the data that is
+//                                followed by zeros as one
+//             the serialized graph, in the format of webnn/serialize.h, where constants have ids of 4 bytes: u32 which
+//             zeros up to a multiple of 64
+//
 // Data are the blobs, each followed by 64 bytes or more of zeros, up to a multiple of 64 from the beginning.
 //
 // The checksum takes data as lines of 8 words of 64 bits, each of which goes to a lane of its own. A lane begins as 1 to 8;
@@ -92,6 +114,19 @@ typedef struct WNNSavable {
 } WNNSavable;
 #define WNN_SAVABLE_INIT { { NULL, WNNSType_Savable } }
 
+// Chained to WNNBuildCallbackInfo: the graph can be saved, and what is written holds what was recorded too, from which
+// another version of the library, or one for another target, can build it. Costs the time of wnnGraphBuilderSerialize when
+// the graph is built; memory, since constants stay as they were recorded until the graph is released, also where its
+// kernels have packed them; and the same in what is written.
+//
+// Chained to WNNLoadGraphDescriptor: where wnnContextLoadGraph would say NotSupportedError, since another version of the
+// library, backend, target or kind of numbers is that of the context, it builds the graph of what was recorded instead, if
+// that is there.
+typedef struct WNNRecompilable {
+    WNNChainedStruct chain; // sType: WNNSType_Recompilable
+} WNNRecompilable;
+#define WNN_RECOMPILABLE_INIT { { NULL, WNNSType_Recompilable } }
+
 typedef struct WNNSaveGraphDescriptor {
     const WNNChainedStruct *nextInChain;
     WNNWriteCallback write; // runs on the worker of the context, does not use it, and is done before the request is
@@ -100,8 +135,7 @@ typedef struct WNNSaveGraphDescriptor {
 #define WNN_SAVE_GRAPH_DESCRIPTOR_INIT { NULL, NULL, NULL, NULL }
 
 // Writes the graph, in its turn among the executions of its context. InvalidStateError: the graph was not built as
-// WNNSavable or loaded, or it was destroyed; NotSupportedError: sizes of it are not known, or its backend cannot save;
-// TypeError: no descriptor or no `write`; what `write` returned; OutOfMemory. Any thread.
+// WNNSavable or loaded, or it was destroyed; NotSupportedError: its backend cannot save; TypeError: no descriptor or no `write`; what `write` returned; OutOfMemory. Any thread.
 WNN_EXPORT WNNFuture wnnGraphSave(WNNGraph graph, const WNNSaveGraphDescriptor *descriptor,
                                   WNNRequestCallbackInfo callbackInfo);
 
@@ -143,7 +177,12 @@ WNN_EXPORT WNNFuture wnnContextLoadGraph(WNNContext context, const WNNLoadGraphD
 WNN_EXPORT WNNStatus wnnContextLoadGraphSync(WNNContext context, const WNNLoadGraphDescriptor *descriptor,
                                              WNNGraph *graph, size_t capacity, char *message);
 
+// Whether the graph was loaded from bytes for another library or target, and built of what was recorded (WNNRecompilable):
+// what wnnGraphSave writes of it now is loaded faster the next time. Any thread.
+WNN_EXPORT bool wnnGraphIsRecompiled(WNNGraph graph);
+
 // What the head says of itself, without a context. Text lies in the bytes.
+// What is neither head nor data is a recorded graph.
 typedef struct WNNCompiledGraphInfo {
     WNNChainedStruct *nextInChain;
     WNNStringView library, backend, target;

@@ -202,6 +202,7 @@ typedef enum WNNSType {
     WNNSType_InputShapes = 10,
     WNNSType_Savable = 11, // of webnn/compiled.h
     WNNSType_ContextNumerics = 12,
+    WNNSType_Recompilable = 13, // of webnn/compiled.h
     WNNSType_Force32 = 0x7FFFFFFF
 } WNNSType;
 
