@@ -51,7 +51,7 @@ static uint32_t word_of(struct edits *edits)
 
 // A word of the head becomes another or is moved by a little, two change places, or a run of bytes is
 // repeated.
-static void spoil(unsigned char *data, size_t words, struct edits *edits)
+static void spoil_words(unsigned char *data, size_t words, struct edits *edits)
 {
     unsigned char *at = data + take_long(edits) % words * 4, *other = data + take_long(edits) % words * 4;
     uint32_t word, second;
@@ -82,9 +82,9 @@ static void spoil_any(struct serialized *bytes, size_t head, struct edits *edits
 {
     size_t transcript = wnn_compiled_recording(bytes->data, bytes->size);
     if (transcript < bytes->size && take(edits) % 2)
-        spoil(bytes->data + transcript, (bytes->size - transcript) / 4, edits);
+        spoil_words(bytes->data + transcript, (bytes->size - transcript) / 4, edits);
     else
-        spoil(bytes->data + HEADER_BYTES, (head - HEADER_BYTES) / 4, edits);
+        spoil_words(bytes->data + HEADER_BYTES, (head - HEADER_BYTES) / 4, edits);
 }
 
 static void check_loaded(WNNContext context, WNNGraph graph, const struct contents *from)

@@ -10,6 +10,7 @@ int main(void)
     const WNNSaveGraphDescriptor v1 = WNN_SAVE_GRAPH_DESCRIPTOR_INIT;
     const WNNLoadGraphDescriptor v2 = WNN_LOAD_GRAPH_DESCRIPTOR_INIT;
     const WNNCompiledGraphInfo v3 = WNN_COMPILED_GRAPH_INFO_INIT;
+    const WNNRecompilable v4 = WNN_RECOMPILABLE_INIT;
     return !(v0.chain.sType == WNNSType_Savable && !v1.write && !v2.bytes.data && !v2.skipDataCheck &&
-             !v3.dataBytes);
+             !v3.dataBytes && v4.chain.sType == WNNSType_Recompilable);
 }

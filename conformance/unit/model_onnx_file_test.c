@@ -158,7 +158,7 @@ static void test_order(const char *text, const char *expected)
         list[count] =
             (struct onnx_node){.outputs = {&outputs[count], 1}, .message = {message, (size_t)(to - message)}};
     }
-    REQUIRE(wnn_onnx_order(&memory, list, count));
+    REQUIRE(wnn_onnx_order(&memory, &(struct onnx_graph){.nodes = list, .node_count = count}));
     for (size_t i = 0; i < count; i++)
         REQUIRE(list[i].outputs.items[0].data[0] == (unsigned char)expected[i]);
     REQUIRE(memory.used == 0);

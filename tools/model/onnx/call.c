@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/model/onnx/call.h"
 
+#include "tools/model/onnx/order.h"
 #include "tools/model/protobuf.h"
 
 #include <string.h>
@@ -166,7 +167,9 @@ bool get_graph(struct call *c, const char *name, struct onnx_graph *graph)
     if (!find_attribute(c, name, &attribute) || !attribute.graph.data)
         return fail(c->r, "there is no attribute %s", name);
     const char *fault = wnn_onnx_graph(c->r->memory, attribute.graph, graph);
-    return fault ? fail(c->r, "%s: %s", name, fault) != NULL : true;
+    if (fault)
+        return fail(c->r, "%s: %s", name, fault);
+    return wnn_onnx_order(c->r->memory, graph) || fail(c->r, "there is not enough memory");
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/model/onnx/file.h"
 
-#include "tools/model/onnx/order.h"
 #include "tools/model/protobuf.h"
 #include "tools/model/source.h"
 
@@ -351,11 +350,6 @@ static const char *read_node(struct model_memory *memory, struct bytes from, voi
     return fault ? fault : check_attributes(from, NODE_ATTRIBUTE);
 }
 
-static const char *order_nodes(struct model_memory *memory, struct onnx_graph *graph)
-{
-    return wnn_onnx_order(memory, graph->nodes, graph->node_count) ? NULL : no_memory;
-}
-
 const char *wnn_onnx_graph(struct model_memory *memory, struct bytes message, struct onnx_graph *graph)
 {
     struct protobuf reader = {.left = message};
@@ -372,7 +366,7 @@ const char *wnn_onnx_graph(struct model_memory *memory, struct bytes message, st
         read_all(memory, message, 11, sizeof graph->inputs[0], read_value, &graph->input_count, &fault);
     graph->outputs =
         read_all(memory, message, 12, sizeof graph->outputs[0], read_value, &graph->output_count, &fault);
-    return fault ? fault : order_nodes(memory, graph);
+    return fault;
 }
 
 static const char *read_function(struct model_memory *memory, struct bytes from, void *to)
@@ -394,8 +388,7 @@ static const char *read_function(struct model_memory *memory, struct bytes from,
     function->opsets =
         read_all(memory, from, 9, sizeof function->opsets[0], read_opset, &function->opset_count, &fault);
     function->message = from;
-    fault = fault ? fault : check_attributes(from, FUNCTION_ATTRIBUTE);
-    return fault ? fault : order_nodes(memory, &function->graph);
+    return fault ? fault : check_attributes(from, FUNCTION_ATTRIBUTE);
 }
 
 const struct onnx_function *wnn_onnx_function(const struct onnx_file *file, const struct onnx_node *node)

@@ -4,6 +4,7 @@
 
 #include "tools/model/format.h"
 #include "tools/model/onnx/call.h"
+#include "tools/model/onnx/order.h"
 #include "tools/model/onnx/record.h"
 
 #include <stdlib.h>
@@ -110,7 +111,7 @@ static void *open_onnx(struct model_source *source, struct model_memory *memory,
     const char *fault = file ? wnn_onnx_open(source->bytes, memory, file) : NULL;
     if (fault)
         return wnn_fail(error, WNNStatus_TypeError, "%.500s: %s", source->path, fault), NULL;
-    if (!file || !describe(file, memory, description))
+    if (!file || !wnn_onnx_order_file(memory, file) || !describe(file, memory, description))
         return wnn_fail(error, WNNStatus_OutOfMemory, "%.500s: there is not enough memory", source->path),
                NULL;
     return file;

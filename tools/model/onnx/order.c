@@ -188,11 +188,19 @@ static bool sort_nodes(struct order *order, struct model_memory *memory, struct 
     return true;
 }
 
-bool wnn_onnx_order(struct model_memory *memory, struct onnx_node *nodes, size_t count)
+bool wnn_onnx_order(struct model_memory *memory, struct onnx_graph *graph)
 {
     struct model_memory own = {.limit = memory->limit - memory->used};
-    struct order order = {.nodes = nodes, .count = count};
-    bool good = sort_nodes(&order, &own, nodes);
+    struct order order = {.nodes = graph->nodes, .count = graph->node_count};
+    bool good = sort_nodes(&order, &own, graph->nodes);
     wnn_model_free(&own);
+    return good;
+}
+
+bool wnn_onnx_order_file(struct model_memory *memory, struct onnx_file *file)
+{
+    bool good = wnn_onnx_order(memory, &file->graph);
+    for (size_t i = 0; good && i < file->function_count; i++)
+        good = wnn_onnx_order(memory, &file->functions[i].graph);
     return good;
 }

@@ -11,6 +11,9 @@
 
 // Moves nodes behind those that make what they, or graphs within them, read, and leaves what is in order
 // already as it is; so are all if they wait for one another in a circle. False: there is not enough memory.
-bool wnn_onnx_order(struct model_memory *memory, struct onnx_node *nodes, size_t count);
+bool wnn_onnx_order(struct model_memory *memory, struct onnx_graph *graph);
+
+// The same of all graphs of a file but those within nodes.
+bool wnn_onnx_order_file(struct model_memory *memory, struct onnx_file *file);
 
 #endif
