@@ -16,6 +16,7 @@
 #define PASSES(PASS)                                                                                         \
     PASS(REMOVE_EMPTY, remove_empty, NEEDED)                                                                 \
     PASS(CANONICALIZE, canonicalize, EXACT)                                                                  \
+    PASS(TRIM_FILTERS, trim_filters, LOOSE)                                                                  \
     PASS(FOLD_CONSTANTS, fold_constants, EXACT)                                                              \
     PASS(ELIMINATE_COMMON, eliminate_common, EXACT)                                                          \
     PASS(PRUNE, prune, NEEDED)                                                                               \
@@ -64,6 +65,7 @@ const char *const wnn_pass_names[PASS_COUNT + 1] = {PASSES(PASS)};
 static const unsigned char order[] = {
     REMOVE_EMPTY,
     CANONICALIZE,
+    TRIM_FILTERS,
     FOLD_CONSTANTS,
     ELIMINATE_COMMON,
     PRUNE,

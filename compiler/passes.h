@@ -43,6 +43,9 @@ bool wnn_prune(struct pass_context *context, struct graph *graph);
 // remove_empty.c
 bool wnn_remove_empty(struct pass_context *context, struct graph *graph);
 
+// trim_filters.c: cuts taps off that meet nothing but padding.
+bool wnn_trim_filters(struct pass_context *context, struct graph *graph);
+
 // What folding may do and make at most, for a graph with constants of so many bytes: in proportion to them,
 // and something in any case.
 #define WNN_FOLD_WORK(constant_bytes)  ((UINT64_C(1) << 29) + 64 * (uint64_t)(constant_bytes))

@@ -13,11 +13,14 @@
 #include "cpu/conv/kernel.h"
 #include "cpu/simd/lanes.h"
 
+#include <math.h>
+
 enum {
     POINTS = 16,              // elements of a transformed tile
     MIN_CHANNELS = 32,        // below which the transformations cost as much as they save
     MIN_TILES = 24,           // below which reading the filter, which is larger, costs more
-    BAND_FLOATS = 256 * 1024, // of a band's transformed tiles and products
+    BAND_FLOATS = 256 * 1024, // of a band's transformed tiles and products, in the second-level cache
+    LARGE_FLOATS = 2 << 20,   // the same, in the next one
     CHANNEL_UNIT = 16,        // channels are multiples of the longest vectors
 };
 
@@ -207,12 +210,22 @@ struct bands {
     float *scratch;
 };
 
-// Tiles of a band, at most: a multiple of the tiles that are multiplied together.
-static size_t max_tiles(const struct conv *conv)
+// A multiple of the tiles that are multiplied together.
+static size_t tiles_of(const struct conv *conv, size_t floats)
 {
     size_t rows = wnn_conv_kernels()->rows;
-    size_t most = BAND_FLOATS / (POINTS * (conv->inputs + conv->outputs)) / rows * rows;
+    size_t most = floats / (POINTS * (conv->inputs + conv->outputs)) / rows * rows;
     return most > 0 ? most : rows;
+}
+
+// Tiles of a band, at most. Each band reads the whole filter; if that is many times as large, fewer bands are
+// better, whose tiles are written and read again in a slower cache.
+static size_t max_tiles(const struct conv *conv)
+{
+    double tiles = (double)tile_count(conv), filter = (double)conv->inputs * (double)conv->outputs;
+    size_t few = tiles_of(conv, BAND_FLOATS), many = tiles_of(conv, LARGE_FLOATS);
+    double again = 2 * tiles * (double)(conv->inputs + conv->outputs);
+    return filter * ceil(tiles / (double)few) > filter * ceil(tiles / (double)many) + again ? many : few;
 }
 
 static size_t max_items(unsigned threads)
