@@ -284,7 +284,8 @@ static bool build(struct bench *bench, struct error *error)
     if (good && compiled) {
         result->name = must(strdup(result->what));
         begin = now();
-        good = compiled_file_load(&bench->session, result->what, &bench->graph, error);
+        good = compiled_file_open(&bench->session, result->what, &bench->options->session.load, &bench->graph,
+                                  error);
         result->build = now() - begin;
         result->work = good ? compiled_work(bench->graph) : 0;
     } else if (good) {

@@ -4,6 +4,7 @@
 
 #include "tools/command.h"
 #include "tools/compiled_file.h"
+#include "tools/late_sizes.h"
 #include "tools/load.h"
 #include "tools/model/mapping.h"
 #include "tools/standard_input.h"
@@ -19,38 +20,52 @@ static const char help[] =
     "Compiles a graph for this machine and this library, and writes it with its weights in the\n"
     "form that kernels read. webnn run and webnn bench take such a file for GRAPH: it is\n"
     "mapped, not read, and is ready in milliseconds. Another library or processor refuses it.\n"
-    "With --backend=gpu it is for the GPU and its driver, and has what that has compiled.\n\n"
+    "With --backend=gpu it is for the GPU and its driver, and has what that has compiled.\n"
+    "Sizes that the model leaves open, and --dim and --shape do not say, stay open: webnn run\n"
+    "and webnn bench find them in the inputs, or are told by --dim and --shape.\n\n"
     "Usage: webnn compile [OPTIONS] GRAPH FILE\n\n"
     "GRAPH is a model of ONNX or TensorFlow Lite, a .webnn file or a built-in architecture. The\n"
-    "name of FILE ends in .wnnc by convention; - is standard output.\n\n" SESSION_HELP "\nExamples:\n\n"
+    "name of FILE ends in .wnnc by convention; - is standard output.\n\n"
+    "  --portable        the file also holds what the model says, of which another library, for\n"
+    "                    another processor or GPU, builds the graph anew. It is larger by the\n"
+    "                    weights that kernels here read in a form of their own\n" SESSION_HELP
+    "\nExamples:\n\n"
     "  webnn compile mobilenet_v2 mobilenet.wnnc\n"
     "  webnn run --random mobilenet.wnnc\n"
     "  webnn compile --backend=gpu mobilenet_v2 gpu.wnnc\n"
-    "  webnn run --trust --random gpu.wnnc\n";
+    "  webnn run --trust --random gpu.wnnc\n"
+    "  webnn compile bert.onnx bert.wnnc\n"
+    "  webnn run --random --dim=sequence=128 bert.wnnc\n";
 
-static bool compile(const struct session_options *options, const char *path, const char *output,
-                    struct session *session, struct model *model, struct error *error)
+static bool compile(const struct session_options *options, bool portable, const char *path,
+                    const char *output, struct session *session, struct model *model, struct error *error)
 {
     WNNGraph graph = NULL;
     struct stat status;
     bool good = session_open(session, options, error) && model_begin(model, session->context, error) &&
                 model_load(model, path, &options->load, error) &&
-                session_build_savable(session, model, &graph, error) &&
+                session_build_savable(session, model, portable, &graph, error) &&
                 compiled_file_save(graph, output, error) && mapping_check(error);
     if (good && !is_standard(output) && stat(output, &status) == 0)
-        printf("%s: %.1f MB\n", SHOWN_STRING(output), (double)status.st_size * 1e-6);
+        printf("%s: %.1f MB%s\n", SHOWN_STRING(output), (double)status.st_size * 1e-6,
+               late_sizes_has(graph) ? ", for all sizes" : "");
     wnnGraphRelease(graph);
     return good;
 }
 
 static int run(int argc, char **argv)
 {
-    static const struct option long_options[] = {SESSION_LONG_OPTIONS, {NULL, 0, NULL, 0}};
+    static const struct option long_options[] = {
+        {"portable", no_argument, NULL, 'p'}, SESSION_LONG_OPTIONS, {NULL, 0, NULL, 0}};
     struct session_options options = SESSION_OPTIONS_INIT;
+    bool portable = false;
+    options.load.late = true;
     for (int option; (option = command_option(argc, argv, long_options)) != -1;) {
         if (option == 'h')
             return command_help(&command_compile);
-        if (!session_option(&options, option, optarg))
+        if (option == 'p')
+            portable = true;
+        else if (!session_option(&options, option, optarg))
             return command_usage(&command_compile);
     }
     if (argc - optind != 2)
@@ -60,7 +75,7 @@ static int run(int argc, char **argv)
     struct session session = {0};
     struct model model = {.builder = NULL};
     struct error error = {WNNStatus_Success, ""};
-    bool good = compile(&options, argv[optind], argv[optind + 1], &session, &model, &error);
+    bool good = compile(&options, portable, argv[optind], argv[optind + 1], &session, &model, &error);
     if (model.builder)
         model_end(&model);
     session_close(&session);

@@ -5,6 +5,7 @@
 #include "tools/bench_models.h"
 #include "tools/command.h"
 #include "tools/compiled_file.h"
+#include "tools/late_sizes.h"
 #include "tools/info_device.h"
 #include "tools/info_model.h"
 #include "tools/json.h"
@@ -105,6 +106,7 @@ static int describe_compiled(const struct info_options *options, const char *pat
                  SHOWN_STRING(path));
         return command_failed(&error);
     }
+    uint64_t recorded = mapping->size - info.headBytes - info.dataBytes;
     struct session session;
     WNNGraph graph = NULL;
     bool loads = compiled_file_open_session(&session, &options->session, path, &error) &&
@@ -118,7 +120,10 @@ static int describe_compiled(const struct info_options *options, const char *pat
         cJSON_AddBoolToObject(object, "strictNumerics", info.strictNumerics);
         cJSON_AddNumberToObject(object, "headBytes", (double)info.headBytes);
         cJSON_AddNumberToObject(object, "dataBytes", (double)info.dataBytes);
+        cJSON_AddNumberToObject(object, "recordedBytes", (double)recorded);
         cJSON_AddBoolToObject(object, "loads", loads);
+        cJSON_AddBoolToObject(object, "recompiled", wnnGraphIsRecompiled(graph));
+        cJSON_AddBoolToObject(object, "lateSizes", late_sizes_has(graph));
         if (!loads)
             cJSON_AddStringToObject(object, "error", error.message);
         json_print(object);
@@ -128,8 +133,12 @@ static int describe_compiled(const struct info_options *options, const char *pat
         printf("  library  %s\n", SHOWN(wnn_string(info.library)));
         printf("  backend  %s%s\n", SHOWN(wnn_string(info.backend)), info.strictNumerics ? ", strict" : "");
         printf("  target   %s\n", SHOWN(wnn_string(info.target)));
+        if (recorded)
+            printf("  recorded %.1f kB, of which others can build it\n", (double)recorded * 1e-3);
+        if (late_sizes_has(graph))
+            printf("  runs at all sizes that --dim and --shape, or its inputs say\n");
         if (loads)
-            printf("  loads here\n");
+            printf("  %s\n", wnnGraphIsRecompiled(graph) ? "is built anew here" : "loads here");
         else
             printf("  does not load here: %s\n", SHOWN_STRING(error.message));
     }

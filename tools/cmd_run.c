@@ -247,7 +247,7 @@ static bool load(struct work *work, const char *path)
     if (options->dump.count || options->find_nan)
         return wnn_fail(&work->error, WNNStatus_NotSupportedError,
                         "%s is compiled; --dump and --find-nan need the model", SHOWN_STRING(path));
-    if (!compiled_file_load(&work->session, path, &work->graph, &work->error))
+    if (!compiled_file_open(&work->session, path, &options->session.load, &work->graph, &work->error))
         return false;
     wnnGraphGetOutputs(work->graph, &work->output_count);
     return true;

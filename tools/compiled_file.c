@@ -2,6 +2,7 @@
 #include "tools/compiled_file.h"
 
 #include "compiler/stored.h"
+#include "tools/late_sizes.h"
 #include "tools/memory.h"
 #include "tools/model/mapping.h"
 #include "tools/standard_input.h"
@@ -94,6 +95,20 @@ static WNNExternalBytes lend(struct mapping *mapping)
     WNNExternalBytes bytes = {NULL, copy, mapping->size, free_copy, copy, NULL};
     mapping_unref(mapping);
     return bytes;
+}
+
+bool compiled_file_open(struct session *session, const char *path, const struct load_options *options,
+                        WNNGraph *graph, struct error *error)
+{
+    if (!compiled_file_load(session, path, graph, error))
+        return false;
+    if (wnnGraphIsRecompiled(*graph))
+        fprintf(stderr,
+                "webnn: %s was compiled by another library or for another target, and is built anew\n",
+                is_standard(path) ? "standard input" : SHOWN_STRING(path));
+    if (late_sizes_has(*graph))
+        session->sizes = late_sizes_find(*graph, options, error);
+    return error->status == WNNStatus_Success;
 }
 
 bool compiled_file_load(struct session *session, const char *path, WNNGraph *graph, struct error *error)

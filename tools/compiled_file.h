@@ -18,6 +18,11 @@ bool compiled_file_open_session(struct session *session, const struct session_op
 // Maps the file, which stays so as long as the graph.
 bool compiled_file_load(struct session *session, const char *path, WNNGraph *graph, struct error *error);
 
+// The same for running it: finds the sizes that it runs at, if they are not known (session.sizes), and says
+// on stderr if it had to be built anew.
+bool compiled_file_open(struct session *session, const char *path, const struct load_options *options,
+                        WNNGraph *graph, struct error *error);
+
 // Writes it, in the place of a file that is there; a file that could not be written to its end is not left.
 bool compiled_file_save(WNNGraph graph, const char *path, struct error *error);
 

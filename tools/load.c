@@ -304,6 +304,7 @@ static bool record(struct model *model, WNNModel from, const struct load_options
         say.inputs = inputs;
         say.inputCount = options->input_count;
         say.narrow = options->narrow;
+        say.nameDimensions = options->late;
     }
     bool good = true;
     for (size_t i = 0; options && good && i < options->value_count; i++)

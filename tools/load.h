@@ -22,6 +22,7 @@ struct load_options {
     const char *values[MAX_OPEN]; // "NAME=NUMBER,NUMBER..."
     size_t dimension_count, input_count, value_count;
     bool narrow;
+    bool late;    // what is left open stays open, in a graph for all sizes
     bool several; // models are given this, of which each takes what it has
     // Shapes of values that are at hand for inputs, by name or place, for sizes that nothing else says; NULL:
     // there are none. Shapes that are not found stay as they are.

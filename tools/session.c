@@ -2,6 +2,7 @@
 #include "tools/session.h"
 
 #include "runtime/backends.h"
+#include "tools/late_sizes.h"
 #include "tools/terminal.h"
 
 #include <webnn/compiled.h>
@@ -127,6 +128,8 @@ bool session_open(struct session *session, const struct session_options *options
 
 void session_close(struct session *session)
 {
+    late_sizes_free(session->sizes);
+    session->sizes = NULL;
     wnnContextRelease(session->context);
     session->context = NULL;
     file_cache_close(&session->cache);
@@ -177,11 +180,12 @@ bool session_build(struct session *session, const struct model *model, WNNGraph 
     return build(session, model, NULL, graph, error);
 }
 
-bool session_build_savable(struct session *session, const struct model *model, WNNGraph *graph,
+bool session_build_savable(struct session *session, const struct model *model, bool portable, WNNGraph *graph,
                            struct error *error)
 {
     const WNNSavable savable = WNN_SAVABLE_INIT;
-    return build(session, model, &savable.chain, graph, error);
+    const WNNRecompilable recompilable = WNN_RECOMPILABLE_INIT;
+    return build(session, model, portable ? &recompilable.chain : &savable.chain, graph, error);
 }
 
 static WNNStatus vouch(const void *data, size_t size, void *userdata1, void *userdata2)
@@ -197,7 +201,9 @@ bool session_load(struct session *session, WNNExternalBytes bytes, bool skip_dat
                   struct error *error)
 {
     char message[WNN_MESSAGE_SIZE] = "";
+    const WNNRecompilable recompilable = WNN_RECOMPILABLE_INIT;
     WNNLoadGraphDescriptor descriptor = WNN_LOAD_GRAPH_DESCRIPTOR_INIT;
+    descriptor.nextInChain = &recompilable.chain;
     descriptor.bytes = bytes;
     descriptor.authenticate = session->trust ? vouch : NULL;
     descriptor.skipDataCheck = skip_data_check;
@@ -234,6 +240,7 @@ WNNFuture session_begin_compute(struct session *session, WNNGraph graph, size_t 
                                 const WNNNamedBuffer *outputs, struct error *error)
 {
     WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
+    descriptor.nextInChain = session->sizes ? &session->sizes->chain.chain : NULL;
     descriptor.graph = graph;
     descriptor.inputCount = input_count;
     descriptor.inputs = inputs;

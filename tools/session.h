@@ -65,8 +65,11 @@ struct session_options {
 // Takes one of these options. False: it was wrong, and a message has been printed.
 bool session_option(struct session_options *options, int option, const char *argument);
 
+struct late_sizes;
+
 struct session {
     WNNContext context;
+    struct late_sizes *sizes; // of the compiled graph, if they are not known otherwise; or NULL
     const struct backend *backend;
     struct file_cache cache;
     bool trust;
@@ -83,11 +86,12 @@ const struct backend *session_find_backend(const char *name);
 
 // Builds, and shows on a terminal that it takes time.
 bool session_build(struct session *session, const struct model *model, WNNGraph *graph, struct error *error);
-// The same, so that the graph can be saved.
-bool session_build_savable(struct session *session, const struct model *model, WNNGraph *graph,
+// The same, so that the graph can be saved; `portable`: with what was recorded.
+bool session_build_savable(struct session *session, const struct model *model, bool portable, WNNGraph *graph,
                            struct error *error);
 
-// Loads what was compiled. What it has compiled for a GPU is run as it is if the session trusts it; weights
+// Loads what was compiled, or builds it anew if it is for another library or target and holds what was
+// recorded. What it has compiled for a GPU is run as it is if the session trusts it; weights
 // are looked through for damage unless that is skipped.
 bool session_load(struct session *session, WNNExternalBytes bytes, bool skip_data_check, WNNGraph *graph,
                   struct error *error);

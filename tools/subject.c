@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/subject.h"
 
+#include "tools/late_sizes.h"
 #include "tools/memory.h"
 #include "tools/terminal.h"
 
@@ -11,8 +12,10 @@ void subject_begin(struct subject *subject, struct session *session, WNNGraph gr
 {
     *subject = (struct subject){.session = session, .graph = graph};
     const WNNNamedDescriptor *list = wnnGraphGetInputs(graph, &subject->input_count);
-    subject->inputs = run_ports_make(list, subject->input_count, &subject->input_buffers);
+    subject->inputs = run_ports_make(session->sizes ? session->sizes->inputs : list, subject->input_count,
+                                     &subject->input_buffers);
     list = wnnGraphGetOutputs(graph, &subject->output_count);
+    list = session->sizes ? session->sizes->outputs : list;
     subject->outputs = run_ports_make(list, subject->output_count, &subject->output_buffers);
     // Memory that nobody has touched would be the first run's to find.
     for (size_t i = 0; i < subject->output_count; i++)

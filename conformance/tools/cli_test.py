@@ -330,6 +330,47 @@ def test_compile_for_gpu(folder):
         bad(1, "damaged", "run", "--backend=gpu", "--trust", "--random", again)
 
 
+def test_compile_late(folder):
+    """Sizes that a model leaves open stay open in what is compiled, and come with arrays or options."""
+    two = net_file(folder, [net_node("Add", ["x", "w"], "t"), net_node("Mul", ["t", "v"], "y")],
+                   [net_value("x", "rows", "columns"), net_value("v", "", "columns")], [net_value("y", "rows", "columns")],
+                   [net_tensor("w", [1], [1.0])])
+    x, v, out, path = folder("x.npy"), folder("v.npy"), folder("y.npy"), folder("two.wnnc")
+    write_npy(x, "<f4", (2, 3), range(6))
+    write_npy(v, "<f4", (1, 3), (1, 2, 3))
+    check("for all sizes" in good("compile", two, path), "sizes stay open")
+    good("run", "--quiet", "--output=" + out, path, x, v)
+    check(read_npy(out) == ("<f4", (2, 3), [1, 4, 9, 4, 10, 18]), f"{read_npy(out)}")
+    good("run", "--quiet", "--random", "--output=" + out, path, "--dim=rows=4", "--dim=columns=5", "--shape=v=1x5")
+    check(read_npy(out)[1] == (4, 5), f"{read_npy(out)}")
+    check("two.wnnc" in good("bench", "--iterations=2", "--warm-up=1", "--shape=x=2x3", "--shape=v=1x3", path), "bench takes it")
+    check("runs at all sizes" in good("info", path), "info tells that sizes are open")
+    report = json.loads(good("info", "--json", path))
+    check(report["lateSizes"] and report["recordedBytes"] > 0 and not report["recompiled"], f"info --json: {report}")
+    bad(1, "the input x has shape [rows, columns]: say --dim=rows=SIZE or --shape=x=SIZExSIZE", "run", "--random", path)
+    bad(1, "the input v has shape [?, 3]: say --shape=v=", "run", "--random", "--dim=rows=2", "--dim=columns=3", path)
+    bad(1, "--dim=row: no input has a dimension of that name", "run", "--random", "--dim=row=2", path)
+    bad(1, "--shape=z: the graph has no input of that name", "run", "--random", "--shape=z=2", path)
+    bad(1, "--shape=x has 1 sizes; the input has rank 2", "run", "--random", "--shape=x=2", path)
+    bad(1, "columns", "run", "--random", "--shape=x=2x3", "--shape=v=1x4", path)
+
+
+def test_compile_portable(folder):
+    """With what was recorded, a compiled graph is built anew where it cannot be loaded."""
+    plain, path, strict, loaded = map(folder, ("plain.wnnc", "a.wnnc", "strict.npy", "loaded.npy"))
+    good("compile", DIGITS_GRAPH, plain)
+    good("compile", "--portable", DIGITS_GRAPH, path)
+    check(os.path.getsize(path) > os.path.getsize(plain), "what was recorded takes room")
+    bad(1, "strictNumerics", "run", "--random", "--strict", plain)
+    good("run", "--random", "--strict", "--output=" + strict, DIGITS_GRAPH)
+    result = run("run", "--random", "--strict", "--output=" + loaded, path)
+    check(result.returncode == 0 and "is built anew" in result.stderr, "it is built anew: " + result.stderr)
+    with open(strict, "rb") as one, open(loaded, "rb") as other:
+        check(one.read() == other.read(), "what was recorded gives the same numbers")
+    check("is built anew here" in good("info", "--strict", path), "info tells that it is built anew")
+    check("loads here" in good("info", path), "it is loaded here")
+
+
 def test_help(folder):
     """Like git's: commands and topics by name, everything without one, and what was meant where there is none."""
     overview = good("help")
