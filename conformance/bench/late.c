@@ -9,11 +9,16 @@
 //                scattered: the same tokens, and the time of all of them
 //   reader       lines of text of ragged widths through one graph, beside a graph recorded for each width
 //
+//   load         the decoder from a file: until it has its first token, beside recording and building it,
+//   with
+//                weights in memory in both cases; and a later token
+//
 // --check fails if a bar is missed: 300 us for a specialization of 354 operators, 1.10 for the decoder, 1.05
 // for the reader.
 
 #include "conformance/bench/late_networks.h"
 #include "conformance/clock.h"
+#include "conformance/compiled.h"
 #include "tools/memory.h"
 #include "tools/session.h"
 
@@ -21,10 +26,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static const char usage[] =
     "usage: webnn-bench-late [--threads=N] [--tokens=N] [--layers=N] [--pairs=N] [--widths=N] [--rounds=N]\n"
-    "           [--sizes=N] [--check] specialize|decoder|reader ...\n"
+    "           [--sizes=N] [--check] specialize|decoder|reader|load ...\n"
     "  --tokens=N   that the decoder makes (2048); --layers=N, --pairs=N of keys and values: of it (24, 3)\n"
     "  --widths=N   of lines (24); --rounds=N for each width (7)\n"
     "  --sizes=N    that are new (200)\n";
@@ -124,6 +130,13 @@ static void begin_decoding(struct decoding *d, const struct late_decoder *of, un
     }
 }
 
+static void replace_graph(struct decoding *d, WNNGraph graph)
+{
+    wnnGraphRelease(d->graph);
+    d->graph = graph;
+    d->token = 0;
+}
+
 static void end_decoding(struct decoding *d)
 {
     for (size_t i = 0; i < d->caches; i++)
@@ -192,6 +205,81 @@ static void measure_decoder(void)
     compare(growing / still, 1.10);
     end_decoding(&grown);
     end_decoding(&fixed);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// From a file
+// ---------------------------------------------------------------------------------------------------------------
+
+// Maps what was saved, as a process that begins would.
+static void *map_saved(WNNGraph graph, size_t *size)
+{
+    struct serialized bytes = {0};
+    require(wnn_save_graph(graph, &bytes, sizeof message, message) == WNNStatus_Success, "saving");
+    FILE *file = tmpfile();
+    bool written = file && fwrite(bytes.data, 1, bytes.size, file) == bytes.size && fflush(file) == 0;
+    void *mapped = written ? mmap(NULL, bytes.size, PROT_READ, MAP_PRIVATE, fileno(file), 0) : MAP_FAILED;
+    require(mapped != MAP_FAILED, "the file");
+    *size = bytes.size;
+    fclose(file);
+    free(bytes.data);
+    return mapped;
+}
+
+static WNNGraph load_saved(const void *data, size_t size, bool checks)
+{
+    WNNLoadGraphDescriptor descriptor = WNN_LOAD_GRAPH_DESCRIPTOR_INIT;
+    WNNGraph graph = NULL;
+    descriptor.bytes.data = data;
+    descriptor.bytes.byteLength = size;
+    descriptor.skipDataCheck = !checks;
+    wnnContextLoadGraphSync(session.context, &descriptor, &graph, sizeof message, message);
+    require(graph, "loading");
+    return graph;
+}
+
+static void measure_load(void)
+{
+    const struct late_decoder of = {.layers = options->layers,
+                                    .heads = HEADS,
+                                    .pairs = options->pairs,
+                                    .inner = INNER,
+                                    .vocabulary = VOCABULARY,
+                                    .savable = true};
+    struct decoding d;
+    double built = INFINITY, loaded = INFINITY, unchecked = INFINITY, first[2] = {INFINITY, INFINITY},
+           later = INFINITY;
+    size_t size;
+    int32_t tokens[2] = {0, 0};
+    begin_decoding(&d, &of, 8);
+    void *mapped = map_saved(d.graph, &size);
+    for (unsigned round = 0; round < options->rounds; round++) {
+        double begin = now_seconds();
+        WNNGraph graph = late_decoder_build(session.context, &of, &weights, sizeof message, message);
+        built = fmin(built, now_seconds() - begin);
+        require(graph, "building");
+        replace_graph(&d, graph);
+        first[0] = fmin(first[0], decode(&d, 0));
+        tokens[0] = d.next;
+        later = fmin(later, decode(&d, 0));
+        for (unsigned checks = 0; checks < 2; checks++) {
+            begin = now_seconds();
+            graph = load_saved(mapped, size, checks);
+            double seconds = now_seconds() - begin;
+            *(checks ? &loaded : &unchecked) = fmin(checks ? loaded : unchecked, seconds);
+            replace_graph(&d, graph);
+            first[1] = fmin(first[1], decode(&d, 0));
+            tokens[1] = d.next;
+            require(tokens[0] == tokens[1], "the tokens differ");
+        }
+    }
+    printf(
+        "load %u layers, %.1f MB, %u threads: built in %.1f ms, first token %.1f ms; loaded in %.1f ms, of "
+        "which %.1f ms check the data, first token %.1f ms; a later token %.2f ms\n",
+        of.layers, (double)size * 1e-6, options->threads, built * 1e3, first[0] * 1e3, loaded * 1e3,
+        (loaded - unchecked) * 1e3, first[1] * 1e3, later * 1e3);
+    end_decoding(&d);
+    munmap(mapped, size);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -309,7 +397,10 @@ static void measure_reader(void)
 static const struct {
     const char *name;
     void (*measure)(void);
-} cases[] = {{"specialize", measure_specialize}, {"decoder", measure_decoder}, {"reader", measure_reader}};
+} cases[] = {{"specialize", measure_specialize},
+             {"decoder", measure_decoder},
+             {"reader", measure_reader},
+             {"load", measure_load}};
 
 static bool parse(struct options *o, const char *word)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/bench/late_networks.h"
 
+#include "conformance/compiled.h"
 #include "tools/bench_models.h"
 #include "tools/memory.h"
 
@@ -113,10 +114,13 @@ static void output(struct net *net, const char *name, WNNOperand operand)
     net->count++;
 }
 
-static WNNGraph build(struct net *net, size_t capacity, char *message)
+static WNNGraph build(WNNContext context, struct net *net, bool savable, size_t capacity, char *message)
 {
     WNNGraph graph = NULL;
-    wnnGraphBuilderBuildSync(net->builder, net->count, net->outputs, &graph, capacity, message);
+    if (savable)
+        wnn_build_savable(context, net->builder, net->count, net->outputs, &graph, capacity, message);
+    else
+        wnnGraphBuilderBuildSync(net->builder, net->count, net->outputs, &graph, capacity, message);
     wnnGraphBuilderRelease(net->builder);
     free(net);
     return graph;
@@ -257,7 +261,7 @@ WNNGraph late_decoder_build(WNNContext context, const struct late_decoder *decod
     }
     x = project(net, normalize(net, x, shared.width), shared.width, decoder->vocabulary);
     output(net, "next", wnnGraphBuilderArgMax(b, x, 2, NULL));
-    return build(net, capacity, message);
+    return build(context, net, decoder->savable, capacity, message);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -341,5 +345,5 @@ WNNGraph late_reader_build(WNNContext context, const struct late_reader *reader,
     x = wnnGraphBuilderAdd(b, project(net, x, 2 * HIDDEN, reader->classes),
                            lend(net, LIST(reader->classes), 0, 1), NULL);
     output(net, "scores", wnnGraphBuilderSoftmax(b, x, 2, NULL));
-    return build(net, capacity, message);
+    return build(context, net, false, capacity, message);
 }

@@ -22,6 +22,7 @@ void late_weights_free(struct late_weights *weights);
 struct late_decoder {
     unsigned layers, heads, pairs, inner, vocabulary;
     unsigned rows; // of the caches; 0: as many as there are, and the present has one more
+    bool savable;
 };
 
 enum {
