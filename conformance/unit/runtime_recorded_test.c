@@ -233,6 +233,72 @@ static void test_names(void)
     free(bytes.data);
 }
 
+static size_t count_load(const void *key, size_t length, void *data, size_t capacity, void *asked)
+{
+    (void)key, (void)length, (void)data, (void)capacity;
+    ++*(unsigned *)asked;
+    return 0;
+}
+
+static void ignore_entry(const void *key, size_t length, const void *data, size_t size, void *asked)
+{
+    (void)key, (void)length, (void)data, (void)size, (void)asked;
+}
+
+static WNNStatus accept(const void *data, size_t size, void *userdata1, void *userdata2)
+{
+    (void)data, (void)size, (void)userdata1, (void)userdata2;
+    return WNNStatus_Success;
+}
+
+// How many shaders a new context asks the cache of its host for, when it loads the bytes and runs them.
+static unsigned count_asked(WNNGraph built, const struct serialized *bytes, bool vouched)
+{
+    unsigned asked = 0, before;
+    const WNNCache cache = {NULL, count_load, ignore_entry, &asked};
+    WNNContextDescriptor on = WNN_CONTEXT_DESCRIPTOR_INIT;
+    WNNLoadGraphDescriptor descriptor = WNN_LOAD_GRAPH_DESCRIPTOR_INIT;
+    char message[1024] = "";
+    void *memory;
+    WNNContext own;
+    WNNGraph graph;
+    REQUIRE(!posix_memalign(&memory, 64, bytes->size));
+    memcpy(memory, bytes->data, bytes->size);
+    on.threadCount = 1;
+    on.cache = &cache;
+    REQUIRE_EQUAL_INT(wnn_create_context_on(backend, &on, &own), WNNStatus_Success);
+    descriptor.bytes.data = memory;
+    descriptor.bytes.byteLength = bytes->size;
+    descriptor.authenticate = vouched ? accept : NULL;
+    before = asked;
+    wnnContextLoadGraphSync(own, &descriptor, &graph, sizeof message, message);
+    REQUIRE_EQUAL_STR(message, "");
+    require_same(built, own, graph, 3, 5);
+    wnnGraphRelease(graph);
+    wnnContextRelease(own);
+    free(memory);
+    return asked - before;
+}
+
+// What a device has compiled for sizes so far goes along, and is run if the host vouches for it.
+static void test_late_code(void)
+{
+    WNNGraph built = build(context, 0, 0);
+    struct serialized none = save(built), bytes;
+    free(compute(context, built, 3, 5));
+    free(compute(context, built, 4, 6)); // by the same code, mostly, which is stored once
+    bytes = save(built);
+    REQUIRE(bytes.size > none.size);
+    unsigned all = count_asked(built, &none, true);
+    fprintf(stderr, "%u shaders\n", all);
+    REQUIRE(all > 3);
+    REQUIRE_EQUAL_INT(count_asked(built, &bytes, false), all);
+    REQUIRE_EQUAL_INT(count_asked(built, &bytes, true), 0);
+    wnnGraphRelease(built);
+    free(none.data);
+    free(bytes.data);
+}
+
 // A plan in the place of what was recorded, and the other way round.
 static void test_kinds(void)
 {
@@ -524,6 +590,8 @@ int main(int argc, char **argv)
     other = create_context(NULL, NULL, false);
     CASE(test_late());
     CASE(test_names());
+    if (backend->code)
+        CASE(test_late_code());
     CASE(test_kinds());
     CASE(test_recompiled());
     CASE(test_other_backends());
