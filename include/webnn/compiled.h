@@ -108,7 +108,8 @@ extern "C" {
 // ---------------------------------------------------------------------------------------------------------------
 
 // Chained to WNNBuildCallbackInfo: the graph can be saved. It may hold more memory for that: constants that a kernel has
-// packed in a way that only it can read, as XNNPACK does, or that are on a GPU, and what that has compiled.
+// packed in a way that only it can read, as XNNPACK does, or that are on a GPU, and what that has compiled. What is written
+// of a graph with sizes that are not known is always what was recorded, as if it were WNNRecompilable.
 typedef struct WNNSavable {
     WNNChainedStruct chain; // sType: WNNSType_Savable
 } WNNSavable;
@@ -135,7 +136,8 @@ typedef struct WNNSaveGraphDescriptor {
 #define WNN_SAVE_GRAPH_DESCRIPTOR_INIT { NULL, NULL, NULL, NULL }
 
 // Writes the graph, in its turn among the executions of its context. InvalidStateError: the graph was not built as
-// WNNSavable or loaded, or it was destroyed; NotSupportedError: its backend cannot save; TypeError: no descriptor or no `write`; what `write` returned; OutOfMemory. Any thread.
+// WNNSavable or loaded, or it was destroyed; NotSupportedError: its backend cannot save; TypeError: no descriptor or no
+// `write`; what `write` returned; OutOfMemory. Any thread.
 WNN_EXPORT WNNFuture wnnGraphSave(WNNGraph graph, const WNNSaveGraphDescriptor *descriptor,
                                   WNNRequestCallbackInfo callbackInfo);
 
@@ -167,7 +169,8 @@ typedef struct WNNLoadGraphDescriptor {
 #define WNN_LOAD_GRAPH_DESCRIPTOR_INIT { NULL, WNN_EXTERNAL_BYTES_INIT, NULL, NULL, NULL, false }
 
 // Makes a graph of what wnnGraphSave wrote, on the thread that builds. The limits of the context hold as for a build.
-// NotSupportedError: another library, backend or target wrote it, or the backend cannot load; TypeError: no descriptor, bytes
+// NotSupportedError: another library, backend or target wrote it, or the backend cannot load, and there is no WNNRecompilable
+// or nothing that was recorded; TypeError: no descriptor, bytes
 // that are not aligned, are damaged, or describe no graph; InvalidStateError: the context is lost; OutOfMemory. A chained
 // WNNTimeLimit holds. Any thread.
 WNN_EXPORT WNNFuture wnnContextLoadGraph(WNNContext context, const WNNLoadGraphDescriptor *descriptor,
