@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Three processes make a result: one records a graph, one compiles it without rights, one runs it; a fourth,
-// which has no library state, gives each what it needs through sockets, by descriptors of memory. Any of them
-// may be killed at any time: what it was working on is refused or lost, and the others go on.
+// which has no library state, gives each what it needs through sockets, by descriptors of memory that can
+// only be read but for what it is to write. Any of them may be killed at any time: what it was working on is
+// refused or lost, and the others go on. Once with the CPU, once with a GPU, whose compiler needs its
+// driver's rights.
 
 #include "conformance/clock.h"
 #include "conformance/compiled.h"
@@ -115,10 +117,11 @@ static WNNStatus write_file(const void *data, size_t size, uint64_t rest, void *
 // The three
 // ---------------------------------------------------------------------------------------------------------------
 
-static WNNContext create_context(void)
+static WNNContext create_context(WNNDeviceType type)
 {
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
     WNNContext context = NULL;
+    descriptor.deviceType = type;
     descriptor.threadCount = 1;
     return wnnCreateContext(&descriptor, &context) == WNNStatus_Success ? context : NULL;
 }
@@ -165,6 +168,14 @@ static WNNOperand lend(WNNGraphBuilder builder, const float *weights)
     return wnnGraphBuilderExternalConstant(builder, &descriptor, &loan);
 }
 
+// Whether there is nothing here of the library but a context, whose threads rest.
+static bool has_only_recorded(WNNContext context)
+{
+    WNNContextCounters counters = WNN_CONTEXT_COUNTERS_INIT;
+    return wnnContextGetCounters(context, &counters) == WNNStatus_Success && counters.builders == 0 &&
+           counters.graphs == 0 && counters.tensors == 0 && counters.pendingRequests == 0;
+}
+
 // y = softmax(relu(x a) b). Files: weights, and where the graph goes.
 static int64_t record(WNNContext context, const int *files)
 {
@@ -182,7 +193,7 @@ static int64_t record(WNNContext context, const int *files)
     WNNStatus status = wnnGraphBuilderSerialize(builder, &descriptor, 0, NULL);
     wnnGraphBuilderRelease(builder);
     munmap((void *)(uintptr_t)weights, size);
-    return status == WNNStatus_Success ? lseek(files[1], 0, SEEK_CUR) : -1;
+    return status == WNNStatus_Success && has_only_recorded(context) ? lseek(files[1], 0, SEEK_CUR) : -1;
 }
 
 static WNNGraph build(WNNContext context, const void *message, size_t message_size, const void *weights,
@@ -278,8 +289,11 @@ static const struct role {
     const char *name;
     int64_t (*work)(WNNContext context, const int *files);
     size_t file_count;
-    bool confined;
-} roles[] = {{"recorder", record, 2, false}, {"compiler", compile, 3, true}, {"runner", run, 3, false}};
+    bool executes; // something of a context, beside its builders
+    bool confined; // if the device is the CPU
+} roles[] = {{"recorder", record, 2, false, false},
+             {"compiler", compile, 3, true, true},
+             {"runner", run, 3, true, false}};
 
 enum {
     RECORDER,
@@ -295,12 +309,17 @@ enum {
 #endif
 
 // What the library needs (runtime_sandbox_test), and to receive, to write to what was received, and to
-// answer. No file, no socket, no thread, no program.
+// answer. No file, no socket, no thread, no program, no memory that is executable.
 static bool give_up_rights(void)
 {
 #if defined(ARCHITECTURE) && !SANITIZED
 #define ALLOW(number)                                                                                        \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##number, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+#define ALLOW_DATA(number)                                                                                   \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##number, 0, 4),                                                 \
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),                          \
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 1, 0), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW), \
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0),
@@ -313,8 +332,8 @@ static bool give_up_rights(void)
         ALLOW(exit_group),
         ALLOW(futex),
         ALLOW(madvise),
-        ALLOW(mmap),
-        ALLOW(mprotect),
+        ALLOW_DATA(mmap),
+        ALLOW_DATA(mprotect),
         ALLOW(mremap),
         ALLOW(munmap),
         ALLOW(restart_syscall),
@@ -339,12 +358,13 @@ static bool give_up_rights(void)
 }
 
 // Serves until the other side of the socket is gone.
-static _Noreturn void serve(const struct role *role, int socket)
+static _Noreturn void serve(const struct role *role, WNNDeviceType device, int socket)
 {
     int files[MAX_FILES];
     int64_t number;
-    WNNContext context = create_context();
-    if (!context || wnnContextPreload(context) != WNNStatus_Success || (role->confined && !give_up_rights()))
+    WNNContext context = create_context(role->executes ? device : WNNDeviceType_CPU);
+    if (!context || (role->executes && wnnContextPreload(context) != WNNStatus_Success) ||
+        (role->confined && device == WNNDeviceType_CPU && !give_up_rights()))
         _exit(2);
     while (receive_files(socket, &number, files, role->file_count)) {
         number = role->work(context, files);
@@ -365,6 +385,7 @@ struct process {
 };
 
 static struct process processes[ROLES];
+static WNNDeviceType device; // of those that are started
 
 // Without library state: this process has none.
 static void start(unsigned i)
@@ -378,7 +399,7 @@ static void start(unsigned i)
         for (unsigned j = 0; j < ROLES; j++)
             if (j != i && processes[j].pid > 0)
                 close(processes[j].socket);
-        serve(&roles[i], ends[1]);
+        serve(&roles[i], device, ends[1]);
     }
     close(ends[1]);
     processes[i] = (struct process){&roles[i], pid, ends[0], processes[i].seconds};
@@ -425,6 +446,16 @@ static int create_memory(void)
     return file;
 }
 
+// Another descriptor of it, by which nobody can write.
+static int read_only(int file)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    int other = open(path, O_RDONLY | O_CLOEXEC);
+    REQUIRE(other >= 0 && write(other, path, 1) < 0);
+    return other;
+}
+
 // Nobody can write to it any more, so that a mapping stays as it is.
 static void seal(int file)
 {
@@ -439,7 +470,9 @@ static int create_weights(void)
         values[i] = (float)(i % 13) * 0.0625f - 0.375f;
     REQUIRE(write(file, values, sizeof values) == sizeof values);
     seal(file);
-    return file;
+    int other = read_only(file);
+    close(file);
+    return other;
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -451,23 +484,26 @@ static int create_weights(void)
 static int64_t go_round(int weights, unsigned victim, double part)
 {
     int graph = create_memory(), compiled = create_memory();
+    int recorded = read_only(graph), built = read_only(compiled);
     int64_t answer = 0;
     bool there = ask(RECORDER, (int[]){weights, graph}, victim == RECORDER, part, &answer);
     REQUIRE(there ? answer > 0 : victim == RECORDER);
     seal(graph);
     bool whole = there;
-    there = ask(COMPILER, (int[]){weights, graph, compiled}, victim == COMPILER, part, &answer);
+    there = ask(COMPILER, (int[]){weights, recorded, compiled}, victim == COMPILER, part, &answer);
     REQUIRE(there ? (whole ? answer > 0 : answer == -1 || answer > 0) : victim == COMPILER);
     // Whatever there is of it, also the half: the runner finds out.
     seal(compiled);
-    there = ask(RUNNER, (int[]){weights, graph, compiled}, victim == RUNNER, part, &answer);
+    there = ask(RUNNER, (int[]){weights, recorded, built}, victim == RUNNER, part, &answer);
     REQUIRE(there || victim == RUNNER);
     close(graph);
     close(compiled);
+    close(recorded);
+    close(built);
     return there ? answer : 0;
 }
 
-static void test_processes(void)
+static void run_rounds(void)
 {
     int weights = create_weights();
     for (unsigned i = 0; i < ROLES; i++)
@@ -481,7 +517,7 @@ static void test_processes(void)
 
 // The victim may have been done before it was killed: then the result is there. The first of each role are
 // killed before they begin.
-static void test_killed(void)
+static void kill_some(unsigned count)
 {
     int weights = create_weights();
     unsigned refused = 0, gone = 0;
@@ -489,7 +525,7 @@ static void test_killed(void)
     for (unsigned i = 0; i < ROLES; i++)
         start(i);
     REQUIRE_EQUAL_INT(go_round(weights, ROLES, 0), SAME);
-    for (unsigned i = 0; i < 60; i++) {
+    for (unsigned i = 0; i < count; i++) {
         unsigned victim = i % ROLES;
         state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         double part = i < ROLES ? 0 : (double)(state >> 33) / (1u << 31) * 1.25;
@@ -502,11 +538,98 @@ static void test_killed(void)
         start(victim);
         REQUIRE_EQUAL_INT(go_round(weights, ROLES, 0), SAME);
     }
-    fprintf(stderr, "60 killed: %u times a graph was refused, %u times the runner was gone\n", refused, gone);
+    fprintf(stderr, "%u killed: %u times a graph was refused, %u times the runner was gone\n", count, refused,
+            gone);
     REQUIRE(refused >= 2 && gone >= 1);
     for (unsigned i = 0; i < ROLES; i++)
         REQUIRE_EQUAL_INT(stop(i), 0);
     close(weights);
+}
+
+static void test_processes(void)
+{
+    device = WNNDeviceType_CPU;
+    run_rounds();
+}
+
+static void test_killed(void)
+{
+    device = WNNDeviceType_CPU;
+    kill_some(60);
+}
+
+// Found out by another process: this one stays without library state.
+static bool there_is_a_gpu(void)
+{
+    int status;
+    pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0)
+        _exit(create_context(WNNDeviceType_GPU) ? 0 : 1);
+    REQUIRE_EQUAL_INT(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void test_device(void)
+{
+    if (!there_is_a_gpu()) {
+        fprintf(stderr, "not tested: there is no Vulkan device\n");
+        return;
+    }
+    device = WNNDeviceType_GPU;
+    run_rounds();
+    kill_some(9);
+}
+
+static void *do_nothing(void *unused)
+{
+    return unused;
+}
+
+static void start_thread(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, do_nothing, NULL);
+}
+
+static void open_file(void)
+{
+    (void)!open("/dev/null", O_RDONLY);
+}
+
+static void open_socket(void)
+{
+    (void)!socket(AF_UNIX, SOCK_STREAM, 0);
+}
+
+static void start_program(void)
+{
+    execl("/proc/self/exe", "program", "--list", (char *)NULL);
+}
+
+static void map_code(void)
+{
+    (void)!mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+// What the compiler cannot do any more ends it. Where there is no such filter, nothing is forbidden.
+static void test_rights(void)
+{
+#if defined(ARCHITECTURE) && !SANITIZED
+    void (*const attempts[])(void) = {open_file, open_socket, start_thread, start_program, map_code};
+    for (size_t i = 0; i < sizeof attempts / sizeof *attempts; i++) {
+        int status;
+        pid_t child = fork();
+        REQUIRE(child >= 0);
+        if (child == 0) {
+            if (give_up_rights())
+                attempts[i]();
+            _exit(0);
+        }
+        REQUIRE_EQUAL_INT(waitpid(child, &status, 0), child);
+        REQUIRE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS);
+    }
+#endif
 }
 
 int main(int argc, char **argv)
@@ -514,5 +637,7 @@ int main(int argc, char **argv)
     cases_begin(argc, argv);
     CASE(test_processes());
     CASE(test_killed());
+    CASE(test_device());
+    CASE(test_rights());
     return cases_end();
 }
