@@ -246,19 +246,29 @@ static void return_external(const WNNTensorDescriptor *descriptor)
         external->release(external->buffer, external->userdata);
 }
 
+// Of structs that are known.
+static bool check_sources(const WNNChainedStruct *chain, const char *method, struct error *error)
+{
+    unsigned count = 0;
+    for (const WNNChainedStruct *one = chain; one; one = one->next)
+        count += one->sType != WNNSType_VulkanMemoryOwner;
+    if (count > 1)
+        return wnn_fail(error, WNNStatus_TypeError, "%s: the memory can have one source, not two", method);
+    return !wnn_chained(chain, WNNSType_VulkanMemoryOwner) || wnn_chained(chain, WNNSType_VulkanMemory) ||
+           wnn_fail(error, WNNStatus_TypeError, "%s: there is an owner, but no memory that is its", method);
+}
+
 static WNNTensor create_tensor(WNNContext context, const WNNTensorDescriptor *descriptor, struct error *error)
 {
     static const char method[] = "createTensor";
-    const uint32_t sources =
-        1u << WNNSType_VulkanBuffer | 1u << WNNSType_VulkanMemory | 1u << WNNSType_VulkanExport;
+    const uint32_t sources = 1u << WNNSType_VulkanBuffer | 1u << WNNSType_VulkanMemory |
+                             1u << WNNSType_VulkanExport | 1u << WNNSType_VulkanMemoryOwner;
     struct descriptor type;
     size_t bytes;
-    if (!check(context, method, sources, descriptor, &type, &bytes, error))
+    if (!check(context, method, sources, descriptor, &type, &bytes, error) ||
+        !check_sources(descriptor->nextInChain, method, error))
         return NULL;
     const WNNChainedStruct *chain = descriptor->nextInChain;
-    if (chain && chain->next)
-        return wnn_fail(error, WNNStatus_TypeError, "%s: the memory can have one source, not two", method),
-               NULL;
     bool on_device = context->backend->tensor_create != NULL;
     if (chain && !on_device)
         return wnn_fail(error, WNNStatus_TypeError, "%s: the tensors of the backend %s have no Vulkan memory",
@@ -267,7 +277,7 @@ static WNNTensor create_tensor(WNNContext context, const WNNTensorDescriptor *de
     WNNTensor tensor = create_bare(context, descriptor, &type, bytes);
     bool good = false;
     if (tensor && on_device) {
-        tensor->exportable = chain && chain->sType == WNNSType_VulkanExport;
+        tensor->exportable = wnn_chained(chain, WNNSType_VulkanExport) != NULL;
         good = store(tensor, chain, error);
     } else if (tensor) {
         tensor->data = wnn_allocate_zero(&context->allocator, bytes);

@@ -292,6 +292,17 @@ void require_no_tensor(WNNContext context, struct answer *answer, const void *ch
     REQUIRE_CONTAINS(answer->message, message);
 }
 
+WNNVulkanMemory export_memory(WNNContext context, WNNTensor tensor)
+{
+    WNNVulkanMemory memory = WNN_VULKAN_MEMORY_INIT;
+    struct answer answer = {0};
+    wait_for(context, wnnContextExportVulkanMemory(context, tensor, &memory,
+                                                   tell(&answer, WNNCallbackMode_WaitAnyOnly)));
+    REQUIRE_EQUAL_STR(answer.message, "");
+    REQUIRE(memory.fd >= 0 && memory.chain.sType == WNNSType_VulkanMemory);
+    return memory;
+}
+
 void read_tensor(WNNContext context, WNNTensor tensor, void *data, size_t bytes)
 {
     struct answer answer = {0};
@@ -531,6 +542,67 @@ VkSemaphore create_semaphore(struct host *host)
     const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
     VkSemaphore semaphore;
     must(host->more.CreateSemaphore(host->device, &info, NULL, &semaphore));
+    return semaphore;
+}
+
+bool can_share_semaphores(struct host *host)
+{
+    PFN_vkGetPhysicalDeviceExternalSemaphoreProperties properties =
+        (PFN_vkGetPhysicalDeviceExternalSemaphoreProperties)host->get(
+            host->instance, "vkGetPhysicalDeviceExternalSemaphoreProperties");
+    const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                            .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
+    const VkPhysicalDeviceExternalSemaphoreInfo question = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_SEMAPHORE_INFO,
+        .pNext = &type,
+        .handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT};
+    VkExternalSemaphoreProperties answer = {.sType = VK_STRUCTURE_TYPE_EXTERNAL_SEMAPHORE_PROPERTIES};
+    const VkExternalSemaphoreFeatureFlags needed =
+        VK_EXTERNAL_SEMAPHORE_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_SEMAPHORE_FEATURE_IMPORTABLE_BIT;
+    if (host->shares_semaphores)
+        properties(host->physical, &question, &answer);
+    return (answer.externalSemaphoreFeatures & needed) == needed;
+}
+
+// `chain`: what it is beside a timeline.
+static VkSemaphore create_timeline(struct host *host, VkDevice device, const void *chain)
+{
+    PFN_vkCreateSemaphore create =
+        (PFN_vkCreateSemaphore)host->vk.GetDeviceProcAddr(device, "vkCreateSemaphore");
+    const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                            .pNext = chain,
+                                            .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
+    const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
+    VkSemaphore semaphore;
+    must(create(device, &info, NULL, &semaphore));
+    return semaphore;
+}
+
+VkSemaphore create_exported_semaphore(struct host *host, VkDevice device, int *fd)
+{
+    const VkExportSemaphoreCreateInfo export = {.sType = VK_STRUCTURE_TYPE_EXPORT_SEMAPHORE_CREATE_INFO,
+                                                .handleTypes =
+                                                    VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT};
+    PFN_vkGetSemaphoreFdKHR get =
+        (PFN_vkGetSemaphoreFdKHR)host->vk.GetDeviceProcAddr(device, "vkGetSemaphoreFdKHR");
+    VkSemaphore semaphore = create_timeline(host, device, &export);
+    const VkSemaphoreGetFdInfoKHR info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_GET_FD_INFO_KHR,
+                                          .semaphore = semaphore,
+                                          .handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT};
+    must(get(device, &info, fd));
+    return semaphore;
+}
+
+VkSemaphore import_semaphore(struct host *host, VkDevice device, int fd)
+{
+    PFN_vkImportSemaphoreFdKHR import =
+        (PFN_vkImportSemaphoreFdKHR)host->vk.GetDeviceProcAddr(device, "vkImportSemaphoreFdKHR");
+    VkSemaphore semaphore = create_timeline(host, device, NULL);
+    const VkImportSemaphoreFdInfoKHR info = {.sType = VK_STRUCTURE_TYPE_IMPORT_SEMAPHORE_FD_INFO_KHR,
+                                             .semaphore = semaphore,
+                                             .handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT,
+                                             .fd = fd};
+    must(import(device, &info));
     return semaphore;
 }
 

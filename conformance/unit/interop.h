@@ -81,6 +81,7 @@ WNNStatus try_tensor(WNNContext context, WNNDataType type, uint32_t count, const
 WNNTensor make_tensor(WNNContext context, WNNDataType type, uint32_t count, const void *chain);
 void require_no_tensor(WNNContext context, struct answer *answer, const void *chain, WNNStatus status,
                        const char *message); // int32 of 10 elements
+WNNVulkanMemory export_memory(WNNContext context, WNNTensor tensor);
 void read_tensor(WNNContext context, WNNTensor tensor, void *data, size_t bytes);
 void write_tensor(WNNContext context, WNNTensor tensor, const void *data, size_t bytes);
 
@@ -123,6 +124,12 @@ WNNVulkanBuffer wrap(struct host *host, const struct frame_buffer *buffer, uint6
 
 VkSemaphore create_semaphore(struct host *host);
 void wait_semaphore(struct host *host, VkSemaphore semaphore, uint64_t value);
+
+// Timeline semaphores that devices of one or several processes have in common, by descriptors, which an
+// import takes. `device` is the host's or a context's.
+bool can_share_semaphores(struct host *host);
+VkSemaphore create_exported_semaphore(struct host *host, VkDevice device, int *fd);
+VkSemaphore import_semaphore(struct host *host, VkDevice device, int fd);
 
 VkCommandBuffer begin_commands(struct host *host);
 // Submits what was recorded: waits for `wait` if that is not 0, signals `signal`.

@@ -1,29 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory that several devices share, of one process and of two, and a loop of frames between them. Skipped
-// where Vulkan has no device; what the device lacks is said.
+// Memory that several devices of a process share, and a loop of frames between them. Skipped where Vulkan has
+// no device; what the device lacks is said.
 
 #include "conformance/unit/interop.h"
 
-#include <signal.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 // ---------------------------------------------------------------------------------------------------------------
 // Memory
 // ---------------------------------------------------------------------------------------------------------------
-
-static WNNVulkanMemory export_memory(WNNContext context, WNNTensor tensor)
-{
-    WNNVulkanMemory memory = WNN_VULKAN_MEMORY_INIT;
-    struct answer answer = {0};
-    wait_for(context, wnnContextExportVulkanMemory(context, tensor, &memory,
-                                                   tell(&answer, WNNCallbackMode_WaitAnyOnly)));
-    REQUIRE_EQUAL_STR(answer.message, "");
-    REQUIRE(memory.fd >= 0 && memory.chain.sType == WNNSType_VulkanMemory);
-    return memory;
-}
 
 // Memory of no bytes goes over as any other.
 static void test_sharing_nothing(WNNContext one_side, WNNContext other_side)
@@ -106,7 +92,33 @@ static void test_refused_memory(WNNContext context, struct answer *answer)
     bad = good;
     bad.allocationSize = 8;
     require_no_tensor(context, answer, &bad, WNNStatus_TypeError, "has 8 bytes");
-    close(good.fd); // still the caller's
+    // Only memory has an owner, and only memory of this device and driver is taken.
+    WNNVulkanHandles handles = WNN_VULKAN_HANDLES_INIT;
+    WNNVulkanMemoryOwner owner = WNN_VULKAN_MEMORY_OWNER_INIT, other;
+    REQUIRE_EQUAL_INT(wnnContextGetVulkanHandles(context, &handles), WNNStatus_Success);
+    memcpy(owner.deviceUUID, handles.deviceUUID, sizeof owner.deviceUUID);
+    memcpy(owner.driverUUID, handles.driverUUID, sizeof owner.driverUUID);
+    bad = good;
+    bad.chain.next = &other.chain;
+    other = owner;
+    other.deviceUUID[15] ^= 1;
+    require_no_tensor(context, answer, &bad, WNNStatus_NotSupportedError, "the memory is of the device");
+    other = owner;
+    other.driverUUID[0] ^= 0x80;
+    require_no_tensor(context, answer, &bad, WNNStatus_NotSupportedError, "the memory is of the driver");
+    require_no_tensor(context, answer, &owner, WNNStatus_TypeError, "no memory that is its");
+    owner.chain.next = &export.chain;
+    require_no_tensor(context, answer, &owner, WNNStatus_TypeError, "no memory that is its");
+    owner.chain.next = &good.chain; // in either order
+    WNNTensor imported = make_tensor(context, WNNDataType_Int32, 10, &owner);
+    wnnTensorRelease(imported);
+    const WNNVulkanMemory again = export_memory(context, tensor);
+    bad = again;
+    other = owner;
+    other.chain.next = NULL;
+    bad.chain.next = &other.chain;
+    imported = make_tensor(context, WNNDataType_Int32, 10, &bad);
+    wnnTensorRelease(imported);
     struct answer refused = {0};
     WNNVulkanMemory memory = WNN_VULKAN_MEMORY_INIT;
     wait_for(context, wnnContextExportVulkanMemory(context, plain, &memory,
@@ -141,164 +153,6 @@ static void test_memory(struct host *host)
     }
     wnnContextRelease(own);
     wnnContextRelease(lender);
-}
-
-// ---------------------------------------------------------------------------------------------------------------
-// Two processes
-// ---------------------------------------------------------------------------------------------------------------
-
-enum {
-    SHARED = 777 // elements
-};
-
-// The descriptor belongs to the process; what goes over the socket is a copy.
-static void send_memory(int to, const WNNVulkanMemory *memory)
-{
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {.bytes = {0}};
-    struct iovec data = {(void *)(uintptr_t)memory, sizeof *memory};
-    struct msghdr message = {
-        .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-    *rights = (struct cmsghdr){
-        .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
-    memcpy(CMSG_DATA(rights), &memory->fd, sizeof memory->fd);
-    REQUIRE_EQUAL_INT(sendmsg(to, &message, MSG_NOSIGNAL), sizeof *memory);
-    close(memory->fd);
-}
-
-static WNNVulkanMemory receive_memory(int from)
-{
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {.bytes = {0}};
-    WNNVulkanMemory memory;
-    struct iovec data = {&memory, sizeof memory};
-    struct msghdr message = {
-        .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-    REQUIRE_EQUAL_INT(recvmsg(from, &message, 0), sizeof memory);
-    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-    REQUIRE(rights && rights->cmsg_type == SCM_RIGHTS);
-    memcpy(&memory.fd, CMSG_DATA(rights), sizeof memory.fd);
-    memory.chain =
-        (WNNChainedStruct){NULL, WNNSType_VulkanMemory}; // addresses of the other process mean nothing
-    return memory;
-}
-
-// The other process: what it gets is x and y, and for every byte it computes y from x and answers with one;
-// after a zero it computes without being asked, until somebody ends it.
-static int run_peer(int with)
-{
-    const WNNVulkanMemory from = receive_memory(with), to = receive_memory(with);
-    WNNContext context = create_own(NULL);
-    WNNGraph graph = build_graph(context, SHARED);
-    WNNTensor x = make_tensor(context, WNNDataType_Int32, SHARED, &from),
-              y = make_tensor(context, WNNDataType_Int32, SHARED, &to),
-              ones = make_tensor(context, WNNDataType_Int32, SHARED, NULL);
-    char byte = 1;
-    while (byte == 0 || read(with, &byte, 1) == 1) {
-        wait_for(context, dispatch(context, graph, x, y, ones));
-        if (byte != 0)
-            REQUIRE_EQUAL_INT(write(with, &byte, 1), 1);
-    }
-    wnnTensorRelease(x);
-    wnnTensorRelease(y);
-    wnnTensorRelease(ones);
-    wnnGraphRelease(graph);
-    wnnContextRelease(context);
-    return 0;
-}
-
-static pid_t start_peer(WNNContext context, WNNTensor x, WNNTensor y, int *with)
-{
-    int ends[2];
-    char number[16];
-    REQUIRE_EQUAL_INT(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    pid_t child = fork();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-        close(ends[0]);
-        snprintf(number, sizeof number, "%d", ends[1]);
-        alarm(60);
-        execl("/proc/self/exe", "vulkan_shared_memory_test", "peer", number, (char *)NULL);
-        _exit(1);
-    }
-    close(ends[1]);
-    const WNNVulkanMemory from = export_memory(context, x), to = export_memory(context, y);
-    send_memory(ends[0], &from);
-    send_memory(ends[0], &to);
-    *with = ends[0];
-    return child;
-}
-
-// One turn: this process writes x, the other computes y.
-static void take_turn(WNNContext context, WNNTensor x, WNNTensor y, int with, int first)
-{
-    int32_t data[SHARED];
-    char byte = 1;
-    for (int i = 0; i < SHARED; i++)
-        data[i] = i + first;
-    write_tensor(context, x, data, sizeof data);
-    read_tensor(context, x, data, sizeof data); // has been written when this is answered
-    REQUIRE_EQUAL_INT(send(with, &byte, 1, MSG_NOSIGNAL), 1);
-    REQUIRE_EQUAL_INT(read(with, &byte, 1), 1);
-    read_tensor(context, y, data, sizeof data);
-    for (int i = 0; i < SHARED; i++)
-        REQUIRE_EQUAL_INT(data[i], 2 * (i + first) + 1);
-}
-
-// The other process ends in good order, or is killed at any point, while it starts or computes: this one goes
-// on with the same memory, and with a new partner.
-static void test_processes(void)
-{
-    enum {
-        PARTNERS = 8
-    };
-    const WNNVulkanExport export = WNN_VULKAN_EXPORT_INIT;
-    WNNContext context = create_own(NULL);
-    WNNTensor x, y;
-    if (try_tensor(context, WNNDataType_Int32, SHARED, &export, &x) != WNNStatus_Success) {
-        fprintf(stderr, "not tested: the device does not export memory\n");
-        wnnContextRelease(context);
-        return;
-    }
-    y = make_tensor(context, WNNDataType_Int32, SHARED, &export);
-    WNNGraph graph = build_graph(context, SHARED);
-    WNNTensor ones = make_tensor(context, WNNDataType_Int32, SHARED, NULL);
-    for (int partner = 0; partner < PARTNERS; partner++) {
-        int with, status, first = 100 * partner;
-        pid_t child = start_peer(context, x, y, &with);
-        bool killed = partner % 4 != 0, starts = partner % 4 == 1;
-        for (int turn = 0; turn < 3 && !starts; turn++)
-            take_turn(context, x, y, with, first + turn);
-        if (killed && !starts)
-            REQUIRE_EQUAL_INT(send(with, &(char){0}, 1, MSG_NOSIGNAL), 1);
-        if (killed) {
-            sleep_milliseconds((long)((unsigned)partner * 2654435761u >> 26));
-            REQUIRE_EQUAL_INT(kill(child, SIGKILL), 0);
-        }
-        close(with);
-        REQUIRE_EQUAL_INT(waitpid(child, &status, 0), child);
-        REQUIRE(killed ? WIFSIGNALED(status) : WIFEXITED(status) && WEXITSTATUS(status) == 0);
-        int32_t data[SHARED];
-        for (int i = 0; i < SHARED; i++)
-            data[i] = 3 * i;
-        write_tensor(context, x, data, sizeof data);
-        wait_for(context, dispatch(context, graph, x, y, ones));
-        read_tensor(context, y, data, sizeof data);
-        for (int i = 0; i < SHARED; i++)
-            REQUIRE_EQUAL_INT(data[i], 6 * i + 1);
-        REQUIRE(!wnnContextIsLost(context));
-    }
-    wnnTensorRelease(x);
-    wnnTensorRelease(y);
-    wnnTensorRelease(ones);
-    wnnGraphRelease(graph);
-    wnnContextRelease(context);
-    fprintf(stderr, "memory: shared with %d processes\n", PARTNERS);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -349,51 +203,6 @@ static void hand_over(struct host *host, VkCommandBuffer commands, const struct 
                                 0, NULL, 1, &barrier, 0, NULL);
 }
 
-// A semaphore of the test's device and the same one on the library's; false: the device cannot.
-static bool share_semaphore(struct host *host, VkDevice other, VkSemaphore *here, VkSemaphore *there)
-{
-    PFN_vkGetPhysicalDeviceExternalSemaphoreProperties properties =
-        (PFN_vkGetPhysicalDeviceExternalSemaphoreProperties)host->get(
-            host->instance, "vkGetPhysicalDeviceExternalSemaphoreProperties");
-    VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
-                                      .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
-    const VkPhysicalDeviceExternalSemaphoreInfo question = {
-        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_SEMAPHORE_INFO,
-        .pNext = &type,
-        .handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT};
-    VkExternalSemaphoreProperties answer = {.sType = VK_STRUCTURE_TYPE_EXTERNAL_SEMAPHORE_PROPERTIES};
-    properties(host->physical, &question, &answer);
-    const VkExternalSemaphoreFeatureFlags needed =
-        VK_EXTERNAL_SEMAPHORE_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_SEMAPHORE_FEATURE_IMPORTABLE_BIT;
-    if ((answer.externalSemaphoreFeatures & needed) != needed)
-        return false;
-    const VkExportSemaphoreCreateInfo export = {.sType = VK_STRUCTURE_TYPE_EXPORT_SEMAPHORE_CREATE_INFO,
-                                                .pNext = &type,
-                                                .handleTypes =
-                                                    VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT};
-    VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &export};
-    must(host->more.CreateSemaphore(host->device, &info, NULL, here));
-    PFN_vkGetSemaphoreFdKHR get =
-        (PFN_vkGetSemaphoreFdKHR)host->vk.GetDeviceProcAddr(host->device, "vkGetSemaphoreFdKHR");
-    const VkSemaphoreGetFdInfoKHR from = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_GET_FD_INFO_KHR,
-                                          .semaphore = *here,
-                                          .handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT};
-    int fd;
-    must(get(host->device, &from, &fd));
-    PFN_vkCreateSemaphore create =
-        (PFN_vkCreateSemaphore)host->vk.GetDeviceProcAddr(other, "vkCreateSemaphore");
-    PFN_vkImportSemaphoreFdKHR import =
-        (PFN_vkImportSemaphoreFdKHR)host->vk.GetDeviceProcAddr(other, "vkImportSemaphoreFdKHR");
-    info.pNext = &type;
-    must(create(other, &info, NULL, there));
-    const VkImportSemaphoreFdInfoKHR to = {.sType = VK_STRUCTURE_TYPE_IMPORT_SEMAPHORE_FD_INFO_KHR,
-                                           .semaphore = *there,
-                                           .handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT,
-                                           .fd = fd};
-    must(import(other, &to));
-    return true;
-}
-
 // A producer fills a buffer with the number of the frame, the library computes on it, and a consumer copies
 // the result; they are on another device than the library: nothing but memory and a semaphore in common, and
 // no waiting of the host.
@@ -407,11 +216,14 @@ static void test_frames_between_devices(struct host *host)
     WNNVulkanHandles handles = WNN_VULKAN_HANDLES_INIT;
     VkSemaphore here, there;
     REQUIRE_EQUAL_INT(wnnContextGetVulkanHandles(context, &handles), WNNStatus_Success);
-    if (!host->shares_semaphores || !share_semaphore(host, handles.device, &here, &there)) {
+    if (!can_share_semaphores(host)) {
         fprintf(stderr, "not tested: the device does not share semaphores that count\n");
         wnnContextRelease(context);
         return;
     }
+    int fd;
+    here = create_exported_semaphore(host, host->device, &fd);
+    there = import_semaphore(host, handles.device, fd);
     const size_t bytes = COUNT * sizeof(int32_t);
     const WNNVulkanExport export = WNN_VULKAN_EXPORT_INIT;
     WNNGraph graph = build_graph(context, COUNT);
@@ -465,12 +277,9 @@ int main(int count, char **arguments)
 {
     cases_begin(count, arguments);
     struct host host;
-    if (count == 3 && strcmp(arguments[1], "peer") == 0)
-        return run_peer(atoi(arguments[2]));
     if (!open_host(&host))
         return cases_skip("there is no Vulkan device with timeline semaphores");
     CASE(test_memory(&host));
-    CASE(test_processes());
     CASE(test_frames_between_devices(&host));
     close_host(&host);
     return cases_end();

@@ -159,6 +159,15 @@ typedef struct WNNVulkanExport {
 } WNNVulkanExport;
 #define WNN_VULKAN_EXPORT_INIT { { NULL, WNNSType_VulkanExport } }
 
+// Chained to a WNNTensorDescriptor beside a WNNVulkanMemory: whose memory that is, by the UUIDs of the WNNVulkanHandles of the
+// context that exported it. That of another device or driver is a NotSupportedError then, before the driver, which need not
+// notice, is asked.
+typedef struct WNNVulkanMemoryOwner {
+    WNNChainedStruct chain; // sType: WNNSType_VulkanMemoryOwner
+    uint8_t deviceUUID[16], driverUUID[16];
+} WNNVulkanMemoryOwner;
+#define WNN_VULKAN_MEMORY_OWNER_INIT { { NULL, WNNSType_VulkanMemoryOwner }, { 0 }, { 0 } }
+
 // Queues the export of a tensor that was created with a WNNVulkanExport: *memory gets what another device needs to import
 // it, with a new file descriptor that belongs to the caller, as does every further one. The memory lives as long as anybody
 // has it imported. `memory` must not be touched until the callback, and its chain set before. Errors as for wnnContextReadTensor (not exportable).

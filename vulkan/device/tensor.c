@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vulkan/device/tensor.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -244,10 +245,35 @@ static bool allocate_for_export(struct gpu *gpu, struct gpu_tensor *tensor, stru
     return bind_shared(gpu, tensor, &target, error);
 }
 
+static bool check_uuid(const char *what, const uint8_t has[VK_UUID_SIZE],
+                       const uint8_t expected[VK_UUID_SIZE], struct error *error)
+{
+    char digits[2][2 * VK_UUID_SIZE + 1];
+    if (memcmp(has, expected, VK_UUID_SIZE) == 0)
+        return true;
+    for (size_t i = 0; i < VK_UUID_SIZE; i++) {
+        snprintf(digits[0] + 2 * i, 3, "%02x", has[i]);
+        snprintf(digits[1] + 2 * i, 3, "%02x", expected[i]);
+    }
+    return wnn_fail(error, WNNStatus_NotSupportedError,
+                    "createTensor: the memory is of the %s %s; expected that of this context, %s", what,
+                    digits[0], digits[1]);
+}
+
+static bool check_owner(const struct gpu *gpu, const WNNVulkanMemoryOwner *owner, struct error *error)
+{
+    WNNVulkanHandles here;
+    wnn_gpu_handles(gpu, &here);
+    return check_uuid("device", owner->deviceUUID, here.deviceUUID, error) &&
+           check_uuid("driver", owner->driverUUID, here.driverUUID, error);
+}
+
 // The driver takes the copy of the descriptor, unless it refuses.
 static bool import_memory(struct gpu *gpu, struct gpu_tensor *tensor, const WNNVulkanMemory *memory,
-                          struct error *error)
+                          const WNNVulkanMemoryOwner *owner, struct error *error)
 {
+    if (owner && !check_owner(gpu, owner, error))
+        return false;
     if (!check_piece("the memory", memory->bufferSize, memory->offset, memory->bufferUsage, tensor->bytes,
                      error))
         return false;
@@ -299,16 +325,18 @@ bool wnn_gpu_tensor_create(struct gpu *gpu, struct transfers *transfers, size_t 
         return wnn_fail_memory(error);
     tensor->bytes = bytes;
     tensor->number = atomic_fetch_add(&gpu->tensors, 1);
+    const WNNVulkanBuffer *buffer = wnn_chained(chain, WNNSType_VulkanBuffer);
+    const WNNVulkanMemory *memory = wnn_chained(chain, WNNSType_VulkanMemory);
     bool done;
     if (!chain)
         done =
             allocate(gpu, tensor, error) && (tensor->buffer.readable || make_staging(gpu, transfers, error));
     else // what is external is taken last, as it is not to be kept on failure
         done = make_staging(gpu, transfers, error) &&
-               (chain->sType == WNNSType_VulkanBuffer ? lend(tensor, (const WNNVulkanBuffer *)chain, error)
-                : chain->sType == WNNSType_VulkanMemory
-                    ? import_memory(gpu, tensor, (const WNNVulkanMemory *)chain, error)
-                    : allocate_for_export(gpu, tensor, error));
+               (buffer   ? lend(tensor, buffer, error)
+                : memory ? import_memory(gpu, tensor, memory, wnn_chained(chain, WNNSType_VulkanMemoryOwner),
+                                         error)
+                         : allocate_for_export(gpu, tensor, error));
     if (done) {
         *result = tensor;
     } else {
