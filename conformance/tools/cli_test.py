@@ -255,6 +255,36 @@ def test_command_line(folder):
     check(all(name in good("help") for name in ("run", "compare", "compile", "info", "graph", "bench", "ops")), "help lists the commands")
 
 
+# What the tree does not have: models, images and programs of the reader's own.
+NOT_HERE = re.compile(r"model\.|(small|large)\.onnx|cat\.(png|jpg)|\./peer")
+# In the place of large networks and of seconds, so that it is the command line that is tested.
+SMALLER = {"mobilenet_v2": "gru", "resnet50": "gru", "--time=10": "--time=0.01", "webnn bench": "webnn bench --time=0.01", " | less": ""}
+
+
+def test_examples(folder):
+    """The examples of the help and of the manual page work where the tree has what they need, in their order."""
+    with open(os.path.join(ROOT, "tools", "webnn.1"), encoding="utf-8") as page:
+        manual = re.search(r"^\.SH EXAMPLES\n\.nf\n(.*?)^\.fi", page.read(), re.M | re.S)[1].replace("\\-", "-")
+    texts = [good("help", command) for command in ("run", "compare", "compile", "info", "graph", "bench", "convert", "ops")]
+    examples = [line.strip() for text in texts for line in re.sub(r" \\\n\s+", " ", text.split("Example")[-1]).splitlines()
+                if line.startswith("  webnn ")] + manual.splitlines()
+    check(len(examples) > 35, f"examples: {examples}")
+    os.symlink(os.path.join(ROOT, "tools"), folder("tools"))
+    os.mkdir(folder("bin"))
+    os.symlink(WEBNN, folder("bin/webnn"))
+    environment = {**ENVIRONMENT, "PATH": folder("bin") + os.pathsep + os.environ["PATH"]}
+    gpu, dot, tried = run("info", "--limits", "--backend=gpu").returncode == 0, shutil.which("dot"), 0
+    for example in examples:
+        if NOT_HERE.search(example) or (not gpu and re.search("gpu|--device", example)) or (not dot and "svg" in example):
+            continue
+        for name, other in SMALLER.items():
+            example = example.replace(name, other)
+        result = subprocess.run(["bash", "-c", example], cwd=folder.name, env=environment, capture_output=True, text=True, timeout=300)
+        check(result.returncode == 0 and (result.stdout or ">" in example), f"{example}: {result.returncode} {result.stderr}")
+        tried += 1
+    check(tried > 15, f"{tried} examples")
+
+
 def test_compile(folder):
     """What was compiled gives the same numbers; what is damaged or is no such file is refused."""
     path, again, built, loaded = map(folder, ("a.wnnc", "b.wnnc", "built.npy", "loaded.npy"))
