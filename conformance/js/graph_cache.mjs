@@ -59,7 +59,7 @@ class GraphCache {
     } catch {
       return undefined;
     }
-    const target = JSON.stringify([this.#native.version, this.#native.describeDevice(handle), Boolean(strictNumerics)]);
+    const target = JSON.stringify([this.#native.version, this.#native.host.describeDevice(handle), Boolean(strictNumerics)]);
     return createHash('sha256').update(`${target}\n`).update(new Uint8Array(recorded)).digest('hex');
   }
 
@@ -71,7 +71,7 @@ class GraphCache {
     try {
       file = await fs.open(name, flags);
       if (isOthers(await file.stat())) return undefined;
-      const graph = await this.#native.files.load(handle, file.fd);
+      const graph = await this.#native.host.load(handle, file.fd);
       const now = new Date();
       await file.utimes(now, now).catch(() => {}); // it was used
       return graph;
@@ -90,7 +90,7 @@ class GraphCache {
     let file;
     try {
       file = await fs.open(temporary, 'wx', 0o600);
-      await this.#native.files.save(graph, file.fd, this.#maxBytes);
+      await this.#native.host.save(graph, file.fd, this.#maxBytes);
       await file.close();
       await fs.rename(temporary, this.#nameOf(key));
       await this.#removeOldest();

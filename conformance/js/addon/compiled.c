@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiled graphs in files, for the cache of ../graph_cache.mjs. These functions take descriptors of the
-// process: nobody may call them on behalf of a page.
+// Compiled graphs in files, for the cache of ../graph_cache.mjs. These functions are not for pages: they take
+// descriptors of this process, and tell what the device is.
 
 #include "conformance/js/addon/addon.h"
 

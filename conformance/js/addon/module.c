@@ -283,19 +283,20 @@ NAPI_MODULE_INIT()
         {"activation", wnn_js_activation},
         {"build", wnn_js_build},
         {"serialize", wnn_js_serialize},
-        {"describeDevice", wnn_js_describe_device},
         {"destroyGraph", wnn_js_destroy_graph},
         {"computeShapes", wnn_js_compute_shapes},
         {"dispatch", wnn_js_dispatch},
         {"compute", wnn_js_compute},
     };
-    // Apart, so that who passes on the functions above does not pass on descriptors of this process.
-    static const struct export file_functions[] = {{"save", wnn_js_save_graph}, {"load", wnn_js_load_graph}};
-    napi_value files;
-    if (!create_instance(env) || !wnn_js_ok(env, napi_create_object(env, &files)) ||
+    // What no page may have: what the device is, and files by descriptors of this process. Apart, so that who
+    // passes on the functions above does not pass on these.
+    static const struct export host_functions[] = {
+        {"describeDevice", wnn_js_describe_device}, {"save", wnn_js_save_graph}, {"load", wnn_js_load_graph}};
+    napi_value host;
+    if (!create_instance(env) || !wnn_js_ok(env, napi_create_object(env, &host)) ||
         !export_functions(env, exports, functions, sizeof functions / sizeof functions[0]) ||
-        !export_functions(env, files, file_functions, sizeof file_functions / sizeof file_functions[0]) ||
-        !wnn_js_set(env, exports, "files", files))
+        !export_functions(env, host, host_functions, sizeof host_functions / sizeof host_functions[0]) ||
+        !wnn_js_set(env, exports, "host", host))
         return NULL;
     if (!wnn_js_set(env, exports, "operators", wnn_js_operators(env)) ||
         !wnn_js_set(env, exports, "dataTypes", wnn_js_types(env, UINT32_MAX)) ||

@@ -11,6 +11,8 @@ import os from 'node:os';
 import path from 'node:path';
 import test from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { startHost } from '../bridge/host.mjs';
+import { decode, encode } from '../bridge/wire.mjs';
 import { create, entry, native } from './package.mjs';
 
 const beside = (name) => import(pathToFileURL(path.join(path.dirname(entry), name)));
@@ -26,8 +28,8 @@ function temporaryFolder(t) {
   return folder;
 }
 
-// A front over the cache, and how often it has built. `files` takes the place of the native side's.
-function frontOf(option, { defaults, api, files = native.files } = {}) {
+// A front over the cache, and how often it has built.
+function frontOf(option, { defaults, api, save = native.host.save } = {}) {
   const counts = { builds: 0, loads: 0 };
   const counted = {
     ...native,
@@ -35,11 +37,12 @@ function frontOf(option, { defaults, api, files = native.files } = {}) {
       counts.builds++;
       return native.build(...values);
     },
-    files: {
-      ...files,
+    host: {
+      ...native.host,
+      save,
       load(...values) {
         counts.loads++;
-        return files.load(...values);
+        return native.host.load(...values);
       },
     },
   };
@@ -236,8 +239,7 @@ test('a folder that cannot be written to, and a disk that is full', async (t) =>
   for (const name of entriesOf(folder)) rmSync(path.join(folder, name));
   const full = openSync('/dev/full', 'w');
   t.after(() => closeSync(full));
-  const files = { ...native.files, save: (graph, file, max) => native.files.save(graph, full, max) };
-  const front = frontOf(folder, { files });
+  const front = frontOf(folder, { save: (graph, file, max) => native.host.save(graph, full, max) });
   assert.deepEqual(await run(front), plain);
   assert.deepEqual(entriesOf(folder), []);
 });
@@ -369,7 +371,7 @@ test('the native side with any file', async (t) => {
   for (const values of [[[c], []], [[99], [new Uint8Array(1)]], [[c], [new Uint8Array(257)]], [undefined, []], [[c], ['x']]])
     assert.throws(() => recorded(...values));
   const graph = (await native.build(builder, ['y'], [y], true)).handle, plainGraph = (await native.build(builder, ['y'], [y])).handle;
-  const { save, load } = native.files, directory = openSync(folder, 'r'), closed = openSync(folder, 'r');
+  const { save, load, describeDevice } = native.host, directory = openSync(folder, 'r'), closed = openSync(folder, 'r');
   closeSync(closed);
   for (const file of [directory, closed, 2 ** 31, 2 ** 32 - 1]) {
     assert.throws(() => load(context, file));
@@ -393,6 +395,27 @@ test('the native side with any file', async (t) => {
   const out = new Uint8Array(8);
   await native.compute(context, loaded.handle, ['x'], [new Uint8Array(new Float32Array([-1, 2]).buffer)], ['y'], [out]);
   assert.deepEqual([...new Float32Array(out.buffer)], [0, 2]);
-  for (const bad of [{}, undefined, graph, 'x']) assert.throws(() => load(bad, 0));
+  for (const bad of [{}, undefined, graph, 'x']) {
+    assert.throws(() => load(bad, 0));
+    assert.throws(() => describeDevice(bad));
+  }
   closeSync(directory);
+});
+
+test('a host of pages does not pass on what is for the host', async () => {
+  const host = await startHost({ native, folders: {} });
+  try {
+    const ask = async (method, values) => {
+      const body = encode({ session: '1', method, values, release: [] }, () => undefined);
+      const headers = { origin: new URL(host.url).origin }, response = await fetch(`${host.url}bridge/call`, { method: 'POST', body, headers });
+      assert.equal(response.status, 200);
+      return decode(new Uint8Array(await response.arrayBuffer()), () => undefined);
+    };
+    const { methods } = (await ask('describe', [])).value;
+    assert.ok(methods.includes('build') && !methods.some((name) => name in native.host), String(methods));
+    for (const method of ['host', 'save', 'load', 'describeDevice', 'host.save'])
+      assert.match((await ask(method, [0, 0, 0])).error.message, /there is no/);
+  } finally {
+    host.close();
+  }
 });
