@@ -149,7 +149,8 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {}, graphCa
       const { dataType } = descriptor, shape = shapeOf(descriptor);
       checkSource('inputData', { dataType, shape }, source);
       const bytes = constantBytes(source), handle = native.createConstantTensor(context.handle, dataType, shape, bytes);
-      const tensor = { ...createTensor(context, handle, descriptor, shape, true), digest: graphCache?.digest(bytes) };
+      const tensor = createTensor(context, handle, descriptor, shape, true);
+      if (graphCache) tensor.digest = graphCache.digest(bytes);
       return unlessRejected(tensor, context.life.pending);
     },
     writeTensor(context, tensor, source) {
@@ -252,14 +253,17 @@ export function createWebNN(rawNative, { api = '2026-06', defaults = {}, graphCa
       notDestroyed(tensor);
       if (!tensor.constant) typeError('the tensor is not constant');
       usable(builder); // which the text asks last
-      return { ...native.tensorConstant(builder.handle, tensor.handle), digest: tensor.digest };
+      const made = native.tensorConstant(builder.handle, tensor.handle);
+      if (graphCache) made.digest = tensor.digest;
+      return made;
     },
     buffer(builder, descriptor, source) {
       const { dataType } = descriptor, shape = shapeOf(descriptor), handle = usable(builder);
       if ((legacy || is2025) && ArrayBuffer.isView(source)) checkView('the constant', dataType, source);
       checkSource('the constant', { dataType, shape }, source);
       const bytes = constantBytes(source), made = native.constant(handle, dataType, shape, bytes);
-      return { ...made, digest: graphCache?.digest(bytes), bytes: is2025 && bitsOf(dataType) < 8 ? bytes.slice() : undefined };
+      if (graphCache) made.digest = graphCache.digest(bytes);
+      return is2025 && bitsOf(dataType) < 8 ? { ...made, bytes: bytes.slice() } : made;
     },
     scalar: (builder, type, value) => native.scalarConstant(usable(builder), type, value),
     legacyScalar: (builder, value, type) => native.scalarConstant(usable(builder), type, value),
