@@ -134,6 +134,7 @@ static unsigned unit_of(const struct tensor *tensor, const uint32_t *steps, unsi
 
 // <name>_chunk(at, rest): eight elements, zeros from `rest` on, which is a multiple of `unit`.
 // <name>_single(chunk, e, at): puts one in place e, where zero is.
+// <name>_whole(at), of float16 with a unit of eight: the chunk of that number.
 static void add_operand(struct shader *shader, const char *name, const struct tensor *tensor, unsigned unit)
 {
     unsigned k = shader->binding_count;
@@ -155,7 +156,10 @@ static void add_operand(struct shader *shader, const char *name, const struct te
                         "%s_at(at); else chunk.high[e - 4u] = %s_at(at); }\n",
                         name, name, name);
     if (half && unit == 8)
-        wnn_shader_text(shader, "#define %s_chunk(at, rest) %s_quad(at)\n", name, name);
+        wnn_shader_text(
+            shader,
+            "#define %s_chunk(at, rest) %s_quad(at)\n#define %s_whole(at) u%u[(base%u >> 2) + (at)]\n", name,
+            name, name, k, k);
     else if (half && unit >= 2)
         wnn_shader_text(
             shader,
@@ -180,6 +184,7 @@ static void add_weights(struct shader *shader, const struct product *p)
 {
     wnn_shader_weights(shader, p, wnn_weight_unit(8), true);
     wnn_shader_text(shader,
+                    "#define b_whole(at) b_chunk((at) << 3, 8u)\n"
                     "Chunk b_chunk(uint at, uint rest)\n{\nvec4 low = b_quad(at), high = b_quad(at + 4u);\n"
                     "return %s;\n}\n",
                     p->out->type == WNNDataType_Float16
@@ -198,6 +203,7 @@ static void describe_tile(struct shader *shader, const struct schedule *schedule
     wnn_shader_define(shader, "SUBGROUP_M", "%uu", tile->subgroup_m);
     wnn_shader_define(shader, "SUBGROUP_N", "%uu", tile->subgroup_n);
     wnn_shader_define(shader, "BAND", "8u");
+    wnn_shader_define(shader, "SUBGROUP_ROOM", "%d", tile->subgroup_m < 64);
     wnn_shader_number(shader, "SPLIT", schedule->split);
     shader->local_size = tile->m / tile->subgroup_m * (tile->n / tile->subgroup_n) * can->subgroup;
 }
@@ -238,6 +244,15 @@ static void multiply(struct lowering *lowering, const struct product *p, const s
     wnn_shader_define(&shader, "A_TURNED", "%d", a_turned);
     wnn_shader_define(&shader, "B_TURNED", "%d", b_turned);
     wnn_shader_define(&shader, "GATHERED", "%d", g != NULL);
+    // Not of sizes that come late; those of b may be known all the same.
+    const struct tile *tile = &schedule->tile;
+    unsigned a_unit = unit_of(p->a, g ? pixel_steps : a_steps, g ? 4 : 2, p->rank, p->a_steps),
+             b_unit = p->weights ? 8 : unit_of(p->b, b_steps, 2, p->rank, p->b_steps);
+    bool whole_k = half && (!shader.late || p->fixed_b) && p->inner % tile->k == 0,
+         whole_a = whole_k && !g && !shader.late && p->rows % tile->m == 0 && a_unit == 8,
+         whole_b = whole_k && p->columns % tile->n == 0 && b_unit == 8;
+    wnn_shader_define(&shader, "WHOLE_A", "%d", whole_a);
+    wnn_shader_define(&shader, "WHOLE_B", "%d", whole_b);
     if (g) {
         wnn_shader_define(&shader, "CHANNELS_IN_CHUNKS", "%d", g->channels % 8 == 0);
         wnn_product_gather(&shader, g);
@@ -245,11 +260,11 @@ static void multiply(struct lowering *lowering, const struct product *p, const s
     wnn_shader_map(&shader, "a", p->rank, p->dims, p->a_steps, 0);
     wnn_shader_map(&shader, "b", p->rank, p->dims, p->b_steps, 0);
     wnn_shader_map(&shader, "out", p->rank, p->dims, p->out_steps, 0);
-    add_operand(&shader, "a", p->a, unit_of(p->a, g ? pixel_steps : a_steps, g ? 4 : 2, p->rank, p->a_steps));
+    add_operand(&shader, "a", p->a, a_unit);
     if (p->weights)
         add_weights(&shader, p);
     else
-        add_operand(&shader, "b", p->b, unit_of(p->b, b_steps, 2, p->rank, p->b_steps));
+        add_operand(&shader, "b", p->b, b_unit);
     if (whole)
         wnn_product_scale(&shader, p);
     else

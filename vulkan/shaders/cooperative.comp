@@ -220,6 +220,76 @@ float sum_of(uint from_a, uint from_b, uint m, uint n, uint begin, uint end)
 }
 #endif
 
+// The chunk that an invocation reads as number i of a step that begins at k0. Where tiles are WHOLE, nothing lies outside
+// of the operand, and chunks are counted from the first of the step on.
+#if WHOLE_A
+#define CHUNK_A(i, k0) a_whole(at_a + (i) * (step_a * a_line / 8u))
+#elif GATHERED
+#define CHUNK_A(i, k0) read_pixel(pixels[i], (k0) + place_a * 8u)
+#elif A_TURNED
+Chunk chunk_of_a(uint from, uint m, uint k)
+{
+    return m < ROWS && k < INNER ? a_chunk(from + k * A_INNER + m, ROWS - m) : no_chunk();
+}
+#define CHUNK_A(i, k0) chunk_of_a(from_a, first_m + place_a * 8u, (k0) + line_a + (i) * step_a)
+#else
+Chunk chunk_of_a(uint from, uint m, uint k)
+{
+    return m < ROWS && k < INNER ? a_chunk(from + m * A_ROW + k, INNER - k) : no_chunk();
+}
+#define CHUNK_A(i, k0) chunk_of_a(from_a, first_m + line_a + (i) * step_a, (k0) + place_a * 8u)
+#endif
+
+#if WHOLE_B
+#define CHUNK_B(i, k0) b_whole(at_b + (i) * (step_b * b_line / 8u))
+#elif B_TURNED
+Chunk chunk_of_b(uint from, uint k, uint n)
+{
+    return n < COLUMNS && k < INNER ? b_chunk(from + n * B_COLUMN + k, INNER - k) : no_chunk();
+}
+#define CHUNK_B(i, k0) chunk_of_b(from_b, (k0) + place_b * 8u, first_n + line_b + (i) * step_b)
+#else
+Chunk chunk_of_b(uint from, uint k, uint n)
+{
+    return n < COLUMNS && k < INNER ? b_chunk(from + k * B_INNER + n, COLUMNS - n) : no_chunk();
+}
+#define CHUNK_B(i, k0) chunk_of_b(from_b, (k0) + line_b + (i) * step_b, first_n + place_b * 8u)
+#endif
+
+// Where part i or j of the rows or columns of a subgroup lies at inner index k of a tile.
+#define PLACE_A(p, i, k)                                                                                             \
+    (A_TURNED != 0 ? ((p) * A_LINES + (k)) * A_PITCH + (subgroup_m + (i) * PART_M) / 8u                              \
+                   : ((p) * A_LINES + subgroup_m + (i) * PART_M) * A_PITCH + (k) / 8u)
+#define PLACE_B(p, j, k)                                                                                             \
+    (B_TURNED != 0 ? ((p) * B_LINES + subgroup_n + (j) * PART_N) * B_PITCH + (k) / 8u                                \
+                   : ((p) * B_LINES + (k)) * B_PITCH + (subgroup_n + (j) * PART_N) / 8u)
+#define READ_PARTS(at, k)                                                                                            \
+    {                                                                                                                \
+        UNROLL for (uint i = 0u; i < PARTS_M; i++)                                                                   \
+            READ_A(a[(at) * PARTS_M + i], PLACE_A(0u, i, k));                                                        \
+        UNROLL for (uint j = 0u; j < PARTS_N; j++)                                                                   \
+            READ_B(b[(at) * PARTS_N + j], PLACE_B(0u, j, k));                                                        \
+    }
+
+#define FETCH(k0)                                                                                                    \
+    {                                                                                                                \
+        UNROLL for (uint i = 0u; i < A_HELD; i++)                                                                    \
+            held_a[i] = CHUNK_A(i, k0);                                                                              \
+        UNROLL for (uint i = 0u; i < B_HELD; i++)                                                                    \
+            held_b[i] = CHUNK_B(i, k0);                                                                              \
+        at_a += next_a;                                                                                              \
+        at_b += next_b;                                                                                              \
+    }
+#define PUT()                                                                                                        \
+    {                                                                                                                \
+        UNROLL for (uint i = 0u; i < A_HELD; i++)                                                                    \
+            UNROLL for (uint p = 0u; p < PIECES; p++)                                                                \
+                tile_a[(p * A_LINES + line_a + i * step_a) * A_PITCH + place_a] = WORDS_OF(held_a[i], p);            \
+        UNROLL for (uint i = 0u; i < B_HELD; i++)                                                                    \
+            UNROLL for (uint p = 0u; p < PIECES; p++)                                                                \
+                tile_b[(p * B_LINES + line_b + i * step_b) * B_PITCH + place_b] = WORDS_OF(held_b[i], p);            \
+    }
+
 // ---------------------------------------------------------------------------------------------------------------------
 
 void main()
@@ -237,6 +307,12 @@ void main()
     Chunk held_a[A_HELD], held_b[B_HELD];
     uint line_a = self / A_CHUNKS, place_a = self % A_CHUNKS, step_a = INVOCATIONS / A_CHUNKS;
     uint line_b = self / B_CHUNKS, place_b = self % B_CHUNKS, step_b = INVOCATIONS / B_CHUNKS;
+    const uint a_line = A_TURNED != 0 ? A_INNER : A_ROW, next_a = A_TURNED != 0 ? TILE_K * a_line / 8u : TILE_K / 8u;
+    const uint b_line = B_TURNED != 0 ? B_COLUMN : B_INNER, next_b = B_TURNED != 0 ? TILE_K / 8u : TILE_K * b_line / 8u;
+    uint at_a = place_a + (A_TURNED != 0 ? from_a + (begin + line_a) * a_line + first_m
+                                         : from_a + (first_m + line_a) * a_line + begin) / 8u;
+    uint at_b = place_b + (B_TURNED != 0 ? from_b + (first_n + line_b) * b_line + begin
+                                         : from_b + (begin + line_b) * b_line + first_n) / 8u;
 #if GATHERED
     Pixel pixels[A_HELD];
     UNROLL for (uint i = 0u; i < A_HELD; i++)
@@ -246,62 +322,68 @@ void main()
     UNROLL for (uint i = 0u; i < PARTS_M * PARTS_N; i++)
         sums[i] = all_of(0.0);
 
+    // What is emulated reads shared memory when it multiplies.
+#if PIECES == 1 && MATRICES != EMULATED
+    // What was read from memory goes to shared memory, and what comes next is read while that is multiplied; parts of it
+    // are read from there before those are multiplied that come first.
+    MATRIX_A a[2u * PARTS_M];
+    MATRIX_B b[2u * PARTS_N];
+    FETCH(begin)
+    PUT()
+    barrier();
+    READ_PARTS(0u, 0u)
+    for (uint k0 = begin; k0 < end; k0 += TILE_K) {
+        if (k0 + TILE_K < end)
+            FETCH(k0 + TILE_K)
+        UNROLL for (uint k = 0u; k < TILE_K; k += PART_K) {
+            const uint now = k / PART_K % 2u;
+            if (k + PART_K < TILE_K) {
+                READ_PARTS(1u - now, k + PART_K)
+            } else {
+                barrier();
+                PUT()
+                barrier();
+                READ_PARTS(1u - now, 0u)
+            }
+            UNROLL for (uint j = 0u; j < PARTS_N; j++)
+                UNROLL for (uint i = 0u; i < PARTS_M; i++)
+                    sums[i * PARTS_N + j] =
+                        multiply_add(a[now * PARTS_M + i], b[now * PARTS_N + j], sums[i * PARTS_N + j]);
+        }
+    }
+#else
+    // What was read from memory goes to shared memory, and what comes next is read while that is used. Large tiles have
+    // no registers to spare, and read in one place only.
+#if SUBGROUP_ROOM
+    FETCH(begin)
+    for (uint k0 = begin; k0 < end; k0 += TILE_K) {
+        if (k0 != begin)
+            barrier();
+        PUT()
+        barrier();
+        if (k0 + TILE_K < end)
+            FETCH(k0 + TILE_K)
+#else
     for (uint k0 = begin; k0 < end + TILE_K; k0 += TILE_K) {
-        // What the round before read from memory goes to shared memory, and the next is read while it is used.
         if (k0 != begin) {
             barrier();
-            UNROLL for (uint i = 0u; i < A_HELD; i++)
-                UNROLL for (uint p = 0u; p < PIECES; p++)
-                    tile_a[(p * A_LINES + line_a + i * step_a) * A_PITCH + place_a] = WORDS_OF(held_a[i], p);
-            UNROLL for (uint i = 0u; i < B_HELD; i++)
-                UNROLL for (uint p = 0u; p < PIECES; p++)
-                    tile_b[(p * B_LINES + line_b + i * step_b) * B_PITCH + place_b] = WORDS_OF(held_b[i], p);
+            PUT()
             barrier();
         }
-        if (k0 < end) {
-            UNROLL for (uint i = 0u; i < A_HELD; i++) {
-                uint line = line_a + i * step_a;
-#if GATHERED
-                held_a[i] = read_pixel(pixels[i], k0 + place_a * 8u);
-#elif A_TURNED
-                uint m = first_m + place_a * 8u, k = k0 + line;
-                held_a[i] = m < ROWS && k < INNER ? a_chunk(from_a + k * A_INNER + m, ROWS - m) : no_chunk();
-#else
-                uint m = first_m + line, k = k0 + place_a * 8u;
-                held_a[i] = m < ROWS && k < INNER ? a_chunk(from_a + m * A_ROW + k, INNER - k) : no_chunk();
-#endif
-            }
-            UNROLL for (uint i = 0u; i < B_HELD; i++) {
-                uint line = line_b + i * step_b;
-#if B_TURNED
-                uint n = first_n + line, k = k0 + place_b * 8u;
-                held_b[i] = n < COLUMNS && k < INNER ? b_chunk(from_b + n * B_COLUMN + k, INNER - k) : no_chunk();
-#else
-                uint n = first_n + place_b * 8u, k = k0 + line;
-                held_b[i] = n < COLUMNS && k < INNER ? b_chunk(from_b + k * B_INNER + n, COLUMNS - n) : no_chunk();
-#endif
-            }
-        }
+        if (k0 < end)
+            FETCH(k0)
         if (k0 == begin)
             continue;
+#endif
         UNROLL for (uint k = 0u; k < TILE_K; k += PART_K) {
             MATRIX_A a[PIECES * PARTS_M];
             MATRIX_B b[PIECES];
             UNROLL for (uint p = 0u; p < PIECES; p++)
-                UNROLL for (uint i = 0u; i < PARTS_M; i++) {
-                    uint m = subgroup_m + i * PART_M;
-                    READ_A(a[p * PARTS_M + i],
-                           A_TURNED != 0 ? (p * A_LINES + k) * A_PITCH + m / 8u : (p * A_LINES + m) * A_PITCH + k / 8u);
-                }
-            UNROLL for (uint j = 0u; j < PARTS_N; j++) {
-                uint n = subgroup_n + j * PART_N;
-                UNROLL for (uint p = 0u; p < PIECES; p++)
-                    READ_B(b[p],
-                           B_TURNED != 0 ? (p * B_LINES + n) * B_PITCH + k / 8u : (p * B_LINES + k) * B_PITCH + n / 8u);
-#if PIECES == 1
                 UNROLL for (uint i = 0u; i < PARTS_M; i++)
-                    sums[i * PARTS_N + j] = multiply_add(a[i], b[0], sums[i * PARTS_N + j]);
-#else
+                    READ_A(a[p * PARTS_M + i], PLACE_A(p, i, k));
+            UNROLL for (uint j = 0u; j < PARTS_N; j++) {
+                UNROLL for (uint p = 0u; p < PIECES; p++)
+                    READ_B(b[p], PLACE_B(p, j, k));
                 MATRIX_SUM some[PARTS_M];
                 UNROLL for (uint i = 0u; i < PARTS_M; i++)
                     some[i] = all_of(0.0);
@@ -312,10 +394,10 @@ void main()
                             some[i] = multiply_add(a[p * PARTS_M + i], b[PIECES - 1u - q - p], some[i]);
                 UNROLL for (uint i = 0u; i < PARTS_M; i++)
                     sums[i * PARTS_N + j] = add_sums(sums[i * PARTS_N + j], some[i]);
-#endif
             }
         }
     }
+#endif
 
     // A subgroup lays its sums down part by part; an invocation finishes those that are beside one another in a row. It
     // is the loop over these that must not be unrolled: those around it are, or the sums would leave their registers.
