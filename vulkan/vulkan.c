@@ -9,6 +9,7 @@
 #include "vulkan/program/execution.h"
 #include "vulkan/ops/operators.h"
 #include "vulkan/ops/weights.h"
+#include "vulkan/device/described.h"
 #include "vulkan/device/open.h"
 #include "vulkan/device/probe.h"
 
@@ -453,7 +454,7 @@ static bool make_executable(struct vulkan *vulkan, struct plan *plan, void **res
     bool done = wnn_executable_begin(&vulkan->gpu, executable, error) &&
                 make_constants(vulkan, executable, error) && lower_nodes(vulkan, executable, error) &&
                 wnn_program_finish(&executable->program, error) && keep_code(vulkan, executable, error) &&
-                wnn_executable_end(&vulkan->gpu, executable, error);
+                (vulkan->gpu.is_described || wnn_executable_end(&vulkan->gpu, executable, error));
     if (done)
         *result = executable;
     else
@@ -498,11 +499,19 @@ static bool lower(void *state, struct plan *plan, void **executable, struct erro
     return leave(vulkan, done);
 }
 
+static bool is_there(const struct vulkan *vulkan, struct error *error)
+{
+    return !vulkan->gpu.is_described ||
+           wnn_fail(error, WNNStatus_NotSupportedError,
+                    "the device %.64s is described, and not there: graphs are compiled for it, and none runs",
+                    vulkan->gpu.can.name);
+}
+
 static bool submit(void *state, void *executable, const struct bindings *bindings, void **flight,
                    struct error *error)
 {
     struct vulkan *vulkan = state;
-    if (enter(vulkan, error))
+    if (is_there(vulkan, error) && enter(vulkan, error))
         return leave(vulkan, wnn_execution_submit(&vulkan->gpu, executable, bindings, flight, error));
     wnn_execution_clear(executable, bindings);
     return false;
@@ -595,8 +604,11 @@ static bool run_single(struct vulkan *vulkan, const struct gpu_operator *row, st
     } else {
         begin = 0;
     }
-    if (!wnn_program_finish(&single->program, error) ||
-        !wnn_program_record(&single->program, &(struct record_params){0}, &single->recording, error) ||
+    if (!wnn_program_finish(&single->program, error))
+        return false;
+    if (gpu->is_described) // its shaders are what was wanted
+        return true;
+    if (!wnn_program_record(&single->program, &(struct record_params){0}, &single->recording, error) ||
         !run_recording(vulkan, &single->recording, error) || !wnn_buffer_invalidate(gpu, from, error))
         return false;
     for (unsigned i = 0; i < node->out_count; i++)
@@ -639,7 +651,7 @@ static bool evaluate(void *state, const struct node *node, const void *const *in
 {
     struct vulkan *vulkan = state;
     struct error error = {0};
-    if (!test(vulkan, NULL, &error) || !enter(vulkan, &error))
+    if (vulkan->gpu.is_described || !test(vulkan, NULL, &error) || !enter(vulkan, &error))
         return false;
     vulkan->pipelines.interrupt = interrupt;
     bool done = run_operator(vulkan, wnn_gpu_operators[node->op], node, in, out, &error);
@@ -683,8 +695,16 @@ static bool test_device(struct vulkan *vulkan, struct error *error)
     const void *from[] = {in};
     void *to[] = {out};
     wnn_probe_fill(in);
+    if (vulkan->gpu.is_described) {
+        // It is taken to do what all do that are known: on processors fma() rounds twice. If it does not, its
+        // shaders are others, which are compiled where it is.
+        struct capabilities *can = &vulkan->gpu.can;
+        can->halves = !can->minimal;
+        can->single_rounding_fma = !can->minimal && can->type != VK_PHYSICAL_DEVICE_TYPE_CPU;
+    }
     return run_operator(vulkan, &probe, &node, from, to, error) &&
-           (wnn_probe_read(in, out, &vulkan->gpu.can, &vulkan->flushes_denormals) ||
+           (vulkan->gpu.is_described ||
+            wnn_probe_read(in, out, &vulkan->gpu.can, &vulkan->flushes_denormals) ||
             wnn_fail(error, WNNStatus_NotSupportedError, "the Vulkan device %.64s computes wrong numbers",
                      vulkan->gpu.can.name));
 }
@@ -719,7 +739,7 @@ static bool multiplies_right(struct vulkan *vulkan, WNNDataType type)
     void *to[] = {half ? (void *)half_out : out};
     struct error ignored = {0};
     bool right = run_operator(vulkan, wnn_gpu_operators[node.op], &node, from, to, &ignored);
-    for (unsigned i = 0; right && i < TEST_ROWS * TEST_COLUMNS; i++) {
+    for (unsigned i = 0; right && !vulkan->gpu.is_described && i < TEST_ROWS * TEST_COLUMNS; i++) {
         const float *row = a + i / TEST_COLUMNS * TEST_INNER, *column = b + i % TEST_COLUMNS;
         double sum = 0, most = 0, result = half ? wnn_half_to_float(half_out[i]) : out[i];
         for (unsigned k = 0; k < TEST_INNER; k++) {
@@ -769,32 +789,22 @@ static bool test(struct vulkan *vulkan, const struct graph *graph, struct error 
     return done;
 }
 
-// Of numbers that a reader would make nothing of there is a digest. What is tested later is what is said of
-// the device here: a test comes out as it did before.
+// Before anything is tested, which changes nothing of it.
 static void describe(struct vulkan *vulkan)
 {
-    const struct gpu *gpu = &vulkan->gpu;
-    const struct capabilities *can = &gpu->can;
-    const uint64_t numbers[] = {can->storage_range,     can->allocation,         can->storage_alignment,
-                                can->groups[0],         can->groups[1],          can->groups[2],
-                                can->shared_bytes,      can->invocations,        can->shuffles,
-                                can->buffers,           can->max_push_constants, can->unified,
-                                can->host_visible_vram, can->keeps_special,      can->keeps_denormals,
-                                can->minimal,           can->matrix_units,       can->subgroup,
-                                can->always_matrices,   can->matrix_tile,        sizeof(void *)};
     struct text text = TEXT(vulkan->target);
-    struct sha256 hash;
-    unsigned char digest[WNN_SHA256_BYTES];
-    wnn_sha256_begin(&hash);
-    wnn_sha256_add(&hash, numbers, sizeof numbers);
-    wnn_sha256_add(&hash, vulkan->untested, sizeof vulkan->untested);
-    wnn_sha256_add(&hash, can->pipeline_cache, sizeof can->pipeline_cache);
-    wnn_sha256_end(&hash, digest);
-    wnn_text_add(&text, "%s (%04x:%04x), driver %s (%08x), Vulkan %s, %s, limits ", can->name, can->vendor,
-                 can->device, gpu->info.driverVersionText, can->driver_version, gpu->info.apiVersionText,
-                 vulkan->pipelines.glsl->version);
-    for (unsigned i = 0; i < 8; i++)
-        wnn_text_add(&text, "%02x", digest[i]);
+    wnn_gpu_write_target(&vulkan->gpu, vulkan->pipelines.glsl->version, &text);
+}
+
+// Whether what was read of a description is all that it says.
+static bool check_described(struct vulkan *vulkan, struct string target, struct error *error)
+{
+    return !vulkan->gpu.is_described ||
+           (strlen(vulkan->target) == target.length &&
+            memcmp(vulkan->target, target.data, target.length) == 0) ||
+           wnn_fail(error, WNNStatus_NotSupportedError,
+                    "the target is no Vulkan device as this library describes them; the nearest is \"%s\"",
+                    vulkan->target);
 }
 
 static void describe_target(void *state, struct text *text)
@@ -809,19 +819,22 @@ bool wnn_vulkan_create(const struct backend_options *options, const struct gpu_o
     if (!vulkan)
         return wnn_fail_memory(error);
     vulkan->allocator = options->allocator;
-    bool opened = wnn_gpu_open(&vulkan->gpu, options, origin, error);
+    bool opened = origin->target.length > 0
+                      ? wnn_gpu_open_described(&vulkan->gpu, options, origin->target, error)
+                      : wnn_gpu_open(&vulkan->gpu, options, origin, error);
     if (opened) {
         pthread_mutex_init(&vulkan->test_lock, NULL);
         wnn_shared_open(&vulkan->constants, &vulkan->gpu);
     }
     if (opened && wnn_pipelines_open(&vulkan->pipelines, &vulkan->gpu, options, error) &&
-        wnn_transfers_open(&vulkan->gpu, &vulkan->transfers, error)) {
+        (vulkan->gpu.is_described || wnn_transfers_open(&vulkan->gpu, &vulkan->transfers, error))) {
         struct capabilities *can = &vulkan->gpu.can;
+        describe(vulkan);
         vulkan->untested[0] = can->half_matrices;
         vulkan->untested[1] = can->bfloat16_matrices;
         can->half_matrices = can->bfloat16_matrices = (struct matrix_size){0};
-        if (wnn_gate_register() || wnn_fail_memory(error)) {
-            describe(vulkan);
+        if (check_described(vulkan, origin->target, error) &&
+            (wnn_gate_register() || wnn_fail_memory(error))) {
             *state = vulkan;
             return leave(vulkan, true);
         }
@@ -866,6 +879,8 @@ static bool tensor_create(void *state, size_t bytes, const WNNChainedStruct *cha
 {
     struct vulkan *vulkan = state;
     struct gpu_tensor *result;
+    if (!is_there(vulkan, error))
+        return false;
     if (!enter(vulkan, error) ||
         !leave(vulkan, wnn_gpu_tensor_create(&vulkan->gpu, &vulkan->transfers, bytes, chain, &result, error)))
         return false;

@@ -116,6 +116,7 @@ struct gpu {
     struct vk_functions vk;
     uint32_t version;                   // of Vulkan, as far as the instance goes
     bool strict;                        // numbers are as separate operators would make them
+    bool is_described;                  // it is not there: nothing but shaders is made (described.h)
     bool is_external;                   // instance, device and queue are the caller's,
     WNNVulkanDevice external;           // as these say; its lists are valid while the device is opened
     const WNNLog *log;                  // of the host, which outlives this; NULL: none
