@@ -11,15 +11,19 @@
 enum {
     FEW_ROWS = 8,  // are not few any more
     KEYS = 64,     // of a block, at most
-    BUFFER = 8192, // floats of a block of keys or values that are float16, or lie apart
+    BUFFER = 8192, // floats of a block of keys that are float16, or lie apart
     TOGETHER = 16, // rows whose scores are made together
     COLUMNS = 64,  // of V that a part has, at most; and at least a line of memory
+    SOON = 4096,   // bytes before they are needed, keys and values are fetched
+    PIECE = 256,   // elements that are fetched together
     WORK = 1 << 16 // multiply-adds that are worth a thread
 };
 
 // out[r][c] += the sum of left[r][k] * right[k][c]
 struct sums {
-    const float *left, *right;
+    const float *left;
+    const void *right;
+    bool halves; // right is float16
     float *out;
     size_t rows, columns, terms;
     size_t left_stride, right_stride, out_stride;
@@ -61,7 +65,8 @@ static struct few describe(const struct attention *a, unsigned threads)
     f.keys = wnn_min(KEYS, BUFFER / a->depth);
     f.key_blocks = (a->columns + f.keys - 1) / f.keys;
     f.width = COLUMNS;
-    while (threads > 1 && f.width > LANES_MAX &&
+    size_t line = 64 / (wnn_dtype_bits(a->value.tensor->type) / 8);
+    while (threads > 1 && f.width > line &&
            f.groups * ((a->width + f.width - 1) / f.width) < 4 * (size_t)threads)
         f.width /= 2;
     f.parts = (a->width + f.width - 1) / f.width;
@@ -88,23 +93,37 @@ static size_t row_offset(const struct attention *a, const struct view *view, siz
     return wnn_attention_offset(a, view, row / a->rows) + row % a->rows * view->row;
 }
 
-// A matrix of `rows` rows, in place if its elements are float32, otherwise in the buffer. `column` is 1, or
-// there is one.
-static const float *take_block(const struct view *view, size_t offset, size_t row, size_t rows,
-                               size_t columns, float *buffer, size_t *stride)
+static const void *element(const struct view *view, size_t offset)
 {
-    if (view->tensor->type == WNNDataType_Float32) {
-        *stride = row;
-        return (const float *)view->tensor->data + offset;
+    return (const char *)view->tensor->data + offset * (wnn_dtype_bits(view->tensor->type) / 8);
+}
+
+static void widen(const uint16_t *from, size_t count, float *to)
+{
+    for (size_t i = 0, some; i < count; i += some) {
+        some = wnn_min(PIECE, count - i);
+        for (size_t j = 0; j < some; j += 64 / sizeof *from)
+            __builtin_prefetch((const void *)((uintptr_t)(from + i + j) + SOON), 0, 3);
+        wnn_half_to_float_array(from + i, to + i, some);
     }
-    *stride = columns;
-    if (row == columns) { // one piece
-        columns *= rows;
-        rows = 1;
+}
+
+// Keys that lie one behind the other: in place if they do and are float32, otherwise in the buffer.
+static const float *take_keys(const struct attention *a, size_t offset, size_t count, float *buffer)
+{
+    size_t step = a->key.column;
+    const void *from = element(&a->key, offset);
+    bool floats = a->key.tensor->type == WNNDataType_Float32, whole = step == a->depth || count == 1;
+    if (floats && whole)
+        return from;
+    size_t rows = whole ? 1 : count, columns = whole ? count * a->depth : a->depth;
+    for (size_t r = 0; r < rows; r++) {
+        float *to = buffer + r * columns;
+        if (floats)
+            memcpy(to, (const float *)from + r * step, columns * sizeof *to);
+        else
+            widen((const uint16_t *)from + r * step, columns, to);
     }
-    for (size_t r = 0; r < rows; r++)
-        wnn_half_to_float_array((const uint16_t *)view->tensor->data + offset + r * row, buffer + r * columns,
-                                columns);
     return buffer;
 }
 
@@ -114,13 +133,8 @@ static void dot_keys(const struct few *f, size_t group, size_t first, size_t cou
     const struct attention *a = f->a;
     float buffer[BUFFER];
     double sums[KEYS * TOGETHER];
-    size_t offset = wnn_attention_offset(a, &a->key, group * f->share) + first * a->key.column, stride;
-    const float *keys = take_block(&a->key, offset, a->key.column, count, a->depth, buffer, &stride);
-    if (stride != a->depth && count > 1) {
-        for (size_t k = 0; k < count; k++)
-            memcpy(buffer + k * a->depth, keys + k * stride, a->depth * sizeof *keys);
-        keys = buffer;
-    }
+    size_t offset = wnn_attention_offset(a, &a->key, group * f->share) + first * a->key.column;
+    const float *keys = take_keys(a, offset, count, buffer);
     for (size_t row = 0, rows; row < f->rows; row += rows) {
         rows = wnn_min(TOGETHER, f->rows - row);
         size_t all = group * f->rows + row;
@@ -135,16 +149,17 @@ static void dot_keys(const struct few *f, size_t group, size_t first, size_t cou
 static void add_keys(const struct few *f, size_t group, size_t first, size_t count)
 {
     const struct attention *a = f->a;
-    float buffer[BUFFER];
     size_t offset = wnn_attention_offset(a, &a->key, group * f->share) + first, row = group * f->rows;
-    struct sums sums = {.left = f->query + row * a->depth,
+    struct sums sums = {.right = element(&a->key, offset),
+                        .halves = a->key.tensor->type == WNNDataType_Float16,
+                        .left = f->query + row * a->depth,
                         .out = f->scores + row * f->stride + first,
                         .rows = f->rows,
                         .columns = count,
                         .terms = a->depth,
                         .left_stride = a->depth,
+                        .right_stride = a->key.row,
                         .out_stride = f->stride};
-    sums.right = take_block(&a->key, offset, a->key.row, a->depth, count, buffer, &sums.right_stride);
     for (size_t r = 0; r < f->rows; r++)
         memset(sums.out + r * f->stride, 0, count * sizeof *sums.out);
     add_sums(&sums);
@@ -174,23 +189,23 @@ static void mix_values(void *argument, size_t begin, size_t end)
 {
     const struct few *f = argument;
     const struct attention *a = f->a;
-    float buffer[KEYS * COLUMNS];
     size_t out_stride = wnn_attention_padded(a->width);
     for (size_t i = begin; i < end; i++) {
         size_t group = i / f->parts, column = i % f->parts * f->width, row = group * f->rows;
         size_t offset = wnn_attention_offset(a, &a->value, group * f->share) + column * a->value.column;
-        struct sums sums = {.out = f->out + row * out_stride + column,
+        struct sums sums = {.halves = a->value.tensor->type == WNNDataType_Float16,
+                            .out = f->out + row * out_stride + column,
                             .rows = f->rows,
                             .columns = wnn_min(f->width, a->width - column),
                             .left_stride = f->stride,
+                            .right_stride = a->value.row,
                             .out_stride = out_stride};
         for (size_t r = 0; r < f->rows; r++)
             memset(sums.out + r * out_stride, 0, sums.columns * sizeof *sums.out);
         for (size_t key = 0; key < a->columns && !wnn_interrupted(a->interrupt); key += KEYS) {
             sums.terms = wnn_min(KEYS, a->columns - key);
             sums.left = f->scores + row * f->stride + key;
-            sums.right = take_block(&a->value, offset + key * a->value.row, a->value.row, sums.terms,
-                                    sums.columns, buffer, &sums.right_stride);
+            sums.right = element(&a->value, offset + key * a->value.row);
             add_sums(&sums);
         }
         for (size_t r = 0; r < f->rows; r++) {
