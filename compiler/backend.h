@@ -100,6 +100,10 @@ struct backend {
     // Runs nodes of one level (node->level) at the same time.
     bool levels;
 
+    // (optional, without `levels`) Whether it computes a node along with `first`, of which neither waits for
+    // the other, faster than one after the other. They are on one level then.
+    bool (*joins)(void *state, const struct node *first, const struct node *node);
+
     // Its executions tell an observer of each node, before and after it, with the operands that it has then.
     bool shows_operands;
 

@@ -3,8 +3,9 @@
 // Requires: the graph as the backend will run it, with node->scratch_bytes and node->overwrites set.
 // Guarantees: for a backend that runs nodes beside each other, nodes that do not wait for one another are
 // neighbours, on one level, unless that would need much more memory than the order in which they were
-// recorded. For any other each node is a level. What reads an input of the graph is on an earlier level than
-// the node that overwrites it (order_reads.c).
+// recorded; for a backend that computes some nodes along with others, these are, and what only hands on
+// operands comes as early as it can, so that they need not wait for it. For any other each node is a level.
+// What reads an input of the graph is on an earlier level than the node that overwrites it (order_reads.c).
 
 #include "compiler/passes.h"
 
@@ -17,6 +18,7 @@
 #define UNPLACED UINT32_MAX
 
 struct ordering {
+    const struct pass_context *context;
     struct graph *graph;
     struct node **recorded;
     unsigned *ready; // by recorded node: inputs, from the first on, that it need not wait for any more
@@ -85,6 +87,44 @@ static void end_node(struct ordering *ordering, const struct node *node)
             ordering->live -= bytes_of(node->in[i]);
 }
 
+// Whether a node that is ready may be on the level that another one has begun.
+static bool fits_level(const struct ordering *ordering, const struct node *first, const struct node *node)
+{
+    const struct backend *backend = ordering->context->backend;
+    return backend->levels || (hands_on(first) && hands_on(node)) ||
+           (backend->joins && backend->joins(ordering->context->state, first, node));
+}
+
+// What a level is made of: recorded nodes from one on, as long as no more than `limit` bytes are in use; but
+// at least the first that is ready.
+struct choice {
+    uint32_t level;
+    size_t first, end;
+    size_t limit;
+    bool hand_on; // only what hands on
+};
+
+// Puts nodes on the level that begins with node `begin` in the new order; returns where it ends.
+static size_t fill_level(struct ordering *ordering, const struct choice *choice, size_t begin)
+{
+    struct graph *graph = ordering->graph;
+    size_t count = begin;
+    for (size_t i = choice->first; i < choice->end; i++) {
+        struct node *node = ordering->recorded[i];
+        size_t bytes = ordering->made[i];
+        if (node->level != UNPLACED || (choice->hand_on && !hands_on(node)) ||
+            (count > begin && !fits_level(ordering, graph->nodes[begin], node)) ||
+            !is_ready(node, choice->level, &ordering->ready[i]) || waits_for_readers(ordering, node) ||
+            (count > begin && ordering->live + bytes > choice->limit))
+            continue;
+        ordering->live += bytes;
+        node->level = choice->level;
+        node->index = (uint32_t)count;
+        graph->nodes[count++] = node;
+    }
+    return count;
+}
+
 // Orders the nodes: on each level is whatever can be, of the first `window` nodes that are left, as long as
 // no more than `limit` bytes are in use; but at least the very first. Returns the most bytes in use. (With a
 // window of one that is the recorded order.)
@@ -92,6 +132,7 @@ static size_t arrange(struct ordering *ordering, size_t window, size_t limit)
 {
     struct graph *graph = ordering->graph;
     size_t nodes = graph->node_count, first = 0, count = 0, peak = 0;
+    bool joins = window > 1 && !ordering->context->backend->levels;
     count_reads(ordering);
     ordering->live = 0;
     for (size_t i = 0; i < nodes; i++) {
@@ -99,18 +140,11 @@ static size_t arrange(struct ordering *ordering, size_t window, size_t limit)
         ordering->ready[i] = 0;
     }
     for (uint32_t level = 0; count < nodes; level++) {
-        size_t begin = count, end = nodes - first < window ? nodes : first + window;
-        for (size_t i = first; i < end; i++) {
-            struct node *node = ordering->recorded[i];
-            size_t bytes = ordering->made[i];
-            if (node->level != UNPLACED || !is_ready(node, level, &ordering->ready[i]) ||
-                waits_for_readers(ordering, node) || (count > begin && ordering->live + bytes > limit))
-                continue;
-            ordering->live += bytes;
-            node->level = level;
-            node->index = (uint32_t)count;
-            graph->nodes[count++] = node;
-        }
+        struct choice choice = {level, first, nodes - first < window ? nodes : first + window, limit, joins};
+        size_t begin = count;
+        count = joins ? fill_level(ordering, &choice, begin) : begin;
+        choice.hand_on = false;
+        count = count > begin ? count : fill_level(ordering, &choice, begin);
         peak = ordering->live > peak ? ordering->live : peak;
         for (size_t i = begin; i < count; i++)
             end_node(ordering, graph->nodes[i]);
@@ -120,11 +154,25 @@ static size_t arrange(struct ordering *ordering, size_t window, size_t limit)
     return peak;
 }
 
+// Says which nodes are computed along with others.
+static void explain(const struct pass_context *context, const struct graph *graph)
+{
+    for (size_t i = 0; i < graph->node_count && context->backend->joins; i++) {
+        const struct node *node = graph->nodes[i];
+        bool before = i > 0 && graph->nodes[i - 1]->level == node->level;
+        bool behind = i + 1 < graph->node_count && graph->nodes[i + 1]->level == node->level;
+        if ((before || behind) && !hands_on(node))
+            wnn_explain(context->explainer, "order_levels", "computed along with others", node->out[0], NULL);
+    }
+}
+
 bool wnn_order_levels(struct pass_context *context, struct graph *graph)
 {
     struct arena arena;
     wnn_arena_init(&arena, context->allocator);
-    struct ordering ordering = {.graph = graph,
+    const struct backend *backend = context->backend;
+    struct ordering ordering = {.context = context,
+                                .graph = graph,
                                 .recorded =
                                     wnn_arena_allocate(&arena, graph->node_count * sizeof(struct node *)),
                                 .ready = wnn_arena_allocate(&arena, graph->node_count * sizeof(unsigned)),
@@ -137,9 +185,11 @@ bool wnn_order_levels(struct pass_context *context, struct graph *graph)
             ordering.made[i] = bytes_made(graph->nodes[i]);
         }
         size_t peak = arrange(&ordering, 1, SIZE_MAX), limit = peak + peak / 4 + MORE_BYTES;
-        if (context->backend->levels && arrange(&ordering, WINDOW, limit) > limit)
+        if ((backend->levels || backend->joins) && arrange(&ordering, WINDOW, limit) > limit)
             arrange(&ordering, 1, SIZE_MAX);
     }
     wnn_arena_free(&arena);
+    if (enough)
+        explain(context, graph);
     return enough || wnn_fail_memory(context->error);
 }

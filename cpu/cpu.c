@@ -28,6 +28,7 @@ struct step {
     void *packed;                 // weights, for the operator's own kernel, or NULL
     size_t packed_bytes;
     bool packed_shared; // with other plans
+    size_t joined;      // runs from this one on that are computed at once, at least 1
 };
 
 // An operand of a step that lies where the execution says.
@@ -199,6 +200,32 @@ static bool wide_weights(void *state, const struct node *node)
 {
     (void)state;
     return (node->op != WNN_OP_gemm && node->op != WNN_OP_matmul) || !wnn_cpu_matmul_reads_halves(node);
+}
+
+// What an operand has the elements of, in their order.
+static const struct operand *source_of(const struct operand *operand)
+{
+    while (operand->producer && !operand->producer->fused &&
+           (operand->producer->op == WNN_OP_reshape || operand->producer->op == WNN_OP_identity))
+        operand = operand->producer->in[0];
+    return operand;
+}
+
+static bool reads_constants(const struct node *node)
+{
+    for (unsigned i = 1; i < wnn_operand_count(node); i++)
+        if (node->in[i] && !node->in[i]->constant)
+            return false;
+    return true;
+}
+
+static bool joins(void *state, const struct node *first, const struct node *node)
+{
+    (void)state;
+    const struct kernel *kernel = wnn_cpu_kernel(first);
+    return kernel->joins && wnn_cpu_kernel(node) == kernel && node->lowering == first->lowering &&
+           node->lowering != LOWER_XNNPACK && source_of(node->in[0]) == source_of(first->in[0]) &&
+           reads_constants(node) && kernel->joins(first, node);
 }
 
 static bool in_place(void *state, const struct node *node, unsigned input)
@@ -508,6 +535,14 @@ static bool prepare_runs(struct executable *executable, struct error *error)
         for (unsigned j = 0; j < node->out_count; j++)
             locate_tensor(executable, &step->out[j], node->out[j]);
     }
+    for (size_t i = executable->run_count; i-- > 0;) {
+        struct step *step = executable->runs[i];
+        struct step *next = i + 1 < executable->run_count ? executable->runs[i + 1] : NULL;
+        step->joined = next && next->joined < WNN_MAX_JOINED && step->kernel->run_joined &&
+                               next->kernel == step->kernel && next->node->level == step->node->level
+                           ? next->joined + 1
+                           : 1;
+    }
     return true;
 }
 
@@ -608,6 +643,16 @@ static const void *locate_operand(const struct operand_resolver *resolver, const
     return locate(whole->executable, operand, whole->bindings);
 }
 
+static struct kernel_call call_of(const struct parallel *parallel, const struct executable *executable,
+                                  const struct step *step)
+{
+    const struct node *node = step->node;
+    return (struct kernel_call){
+        node,      step->in,
+        step->out, node->scratch_bytes ? executable->memory + node->scratch_offset : NULL,
+        parallel,  step->packed};
+}
+
 static bool run_step(const struct parallel *parallel, const struct executable *executable, struct step *step,
                      struct error *error)
 {
@@ -616,17 +661,27 @@ static bool run_step(const struct parallel *parallel, const struct executable *e
         return true;
     bool rests = parallel->rests && parallel->rests(parallel);
     const struct parallel alone = wnn_parallel_alone(parallel->interrupt);
-    struct kernel_call call = {node,
-                               step->in,
-                               step->out,
-                               node->scratch_bytes ? executable->memory + node->scratch_offset : NULL,
-                               rests ? &alone : parallel,
-                               step->packed};
+    struct kernel_call call = call_of(rests ? &alone : parallel, executable, step);
     if (step->xnnpack)
         return (wnn_xnnpack_run(step->xnnpack, &call) ||
                 wnn_fail(error, WNNStatus_OperationError, "%s: XNNPACK failed", wnn_ops[node->op].name)) &&
                wnn_interrupt_check(parallel->interrupt, error);
     run_kernel(step->kernel, &step->activation, &call);
+    return wnn_interrupt_check(parallel->interrupt, error);
+}
+
+static bool run_joined(const struct parallel *parallel, const struct executable *executable,
+                       struct step *const *steps, size_t count, struct error *error)
+{
+    bool rests = parallel->rests && parallel->rests(parallel);
+    const struct parallel alone = wnn_parallel_alone(parallel->interrupt);
+    struct kernel_call calls[WNN_MAX_JOINED];
+    for (size_t i = 0; i < count; i++)
+        calls[i] = call_of(rests ? &alone : parallel, executable, steps[i]);
+    steps[0]->kernel->run_joined(calls, count);
+    for (size_t i = 0; i < count; i++)
+        if (steps[i]->activation.attrs)
+            wnn_cpu_activate(&steps[i]->activation, &calls[i].out[0], calls[i].parallel);
     return wnn_interrupt_check(parallel->interrupt, error);
 }
 
@@ -720,17 +775,19 @@ static bool execute(void *state, void *pointer, const struct bindings *bindings,
         return false;
     for (size_t i = 0; i < executable->port_count; i++)
         executable->ports[i].tensor->data = locate(executable, executable->ports[i].operand, bindings);
-    // Who watches sees views too.
+    // Who watches sees views too, and one node after the other.
     bool done = true;
     size_t count = 0, all = observer ? executable->step_count : executable->run_count;
     while (done && count < all) {
         struct step *step = observer ? &executable->steps[count] : executable->runs[count];
-        count++;
+        size_t joined = observer ? 1 : step->joined;
         if (parallel.pause)
             parallel.pause(&parallel);
         if (observer && observer->before)
             observer->before(observer, step->node, &resolver.resolver);
-        done = run_step(&parallel, executable, step, error);
+        done = joined > 1 ? run_joined(&parallel, executable, executable->runs + count, joined, error)
+                          : run_step(&parallel, executable, step, error);
+        count += joined;
         if (observer && observer->after && done)
             observer->after(observer, step->node, &resolver.resolver);
     }
@@ -770,6 +827,7 @@ const struct backend wnn_backend_cpu = {
     .computes = computes,
     .partition = partition,
     .in_place = in_place,
+    .joins = joins,
     .identify = wnn_cpu_identify,
     .lower = lower,
     .release = release,

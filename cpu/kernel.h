@@ -35,6 +35,8 @@ struct kernel_call {
     const void *packed; // what `pack` has made of the node's weights, or NULL
 };
 
+#define WNN_MAX_JOINED 8
+
 // How the backend lowers a node (node->lowering).
 enum cpu_lowering {
     LOWER_NATIVE,
@@ -90,6 +92,12 @@ struct kernel {
     // (optional) Whether there is a faster method that rounds operands to integers, which WNNNumerics_Fast
     // allows.
     bool (*rounds)(const struct node *node);
+
+    // (optional, both or none) Whether a node can be computed along with `first` (backend.joins), which reads
+    // the same elements as input 0 and nothing else but constants; and computes at most WNN_MAX_JOINED such
+    // nodes.
+    bool (*joins)(const struct node *first, const struct node *node);
+    void (*run_joined)(const struct kernel_call *calls, size_t count);
 
     uint32_t weights;
 

@@ -286,16 +286,22 @@ void wnn_make_packed_weights(struct random_graph *graph)
     double most = magnitude(x) * 128 * inner;
     if (!fits(x, most))
         return;
-    struct value *w =
-        dequantize(graph, wnn_random_new_constant(graph, types[below(graph, 4)], b), x->type.type, &blocks);
-    if (w != NULL && transpose)
-        w = wnn_random_emit(
-            graph, WNN_OP_transpose, 1, &w,
-            &(WNNTransposeOptions){.label = WNN_STRING_VIEW_INIT, .permutation = {(uint32_t[]){1, 0}, 2}},
-            w->low, w->high);
-    struct value *const operands[] = {x, w};
-    if (gemm)
-        wnn_random_emit(graph, WNN_OP_gemm, 2, operands, &options, -most, most);
-    else
-        wnn_random_emit(graph, WNN_OP_matmul, 2, operands, wnn_ops[WNN_OP_matmul].defaults, -most, most);
+    // Several matrices meet the same rows, mostly in the same form.
+    unsigned products = chance(graph, 60) ? 1 : 2 + below(graph, 3);
+    WNNDataType type = types[below(graph, 4)];
+    for (unsigned i = 0; i < products; i++) {
+        struct value *w = dequantize(graph, wnn_random_new_constant(graph, type, b), x->type.type, &blocks);
+        if (w != NULL && transpose)
+            w = wnn_random_emit(
+                graph, WNN_OP_transpose, 1, &w,
+                &(WNNTransposeOptions){.label = WNN_STRING_VIEW_INIT, .permutation = {(uint32_t[]){1, 0}, 2}},
+                w->low, w->high);
+        struct value *const operands[] = {x, w};
+        if (gemm)
+            wnn_random_emit(graph, WNN_OP_gemm, 2, operands, &options, -most, most);
+        else
+            wnn_random_emit(graph, WNN_OP_matmul, 2, operands, wnn_ops[WNN_OP_matmul].defaults, -most, most);
+        if (chance(graph, 20))
+            type = types[below(graph, 4)];
+    }
 }

@@ -97,6 +97,61 @@ static void test_branches(void)
     wnnContextRelease(context);
 }
 
+// ---------------------------------------------------------------------------------------------------------------
+// A backend that computes some nodes along with others
+// ---------------------------------------------------------------------------------------------------------------
+
+// Sines and cosines of what has as many elements.
+static bool join_waves(void *state, const struct node *first, const struct node *node)
+{
+    (void)state;
+    return (first->op == WNN_OP_sin || first->op == WNN_OP_cos) &&
+           (node->op == WNN_OP_sin || node->op == WNN_OP_cos) &&
+           wnn_shape_elements(&first->in[0]->type.shape) == wnn_shape_elements(&node->in[0]->type.shape);
+}
+
+// A sine and a cosine of one operand join, although a reshape is recorded in between; not the sine of what
+// the first becomes, nor the cosine of fewer elements, nor a sine that waits for another node.
+static WNNOperand make_joined(WNNGraphBuilder b)
+{
+    WNNOperand x = wnnGraphBuilderExp(b, add_input(b, "x", 8, 8), NULL);
+    WNNOperand first = wnnGraphBuilderNeg(b, wnnGraphBuilderSin(b, x, NULL), NULL);
+    WNNOperand flat = wnnGraphBuilderReshape(b, x, (WNNUint32List){(uint32_t[]){4, 16}, 2}, NULL);
+    WNNOperand second = wnnGraphBuilderReshape(b, wnnGraphBuilderCos(b, flat, NULL),
+                                               (WNNUint32List){(uint32_t[]){8, 8}, 2}, NULL);
+    WNNOperand third = wnnGraphBuilderSin(b, wnnGraphBuilderTanh(b, first, NULL), NULL);
+    WNNOperand few = wnnGraphBuilderSlice(b, x, (WNNUint32List){(uint32_t[]){0, 0}, 2},
+                                          (WNNUint32List){(uint32_t[]){1, 8}, 2}, NULL);
+    WNNOperand sum = wnnGraphBuilderAdd(b, wnnGraphBuilderAdd(b, first, second, NULL), third, NULL);
+    sum = wnnGraphBuilderAdd(b, sum, wnnGraphBuilderCos(b, few, NULL), NULL);
+    return wnnGraphBuilderAdd(b, sum, wnnGraphBuilderSin(b, wnnGraphBuilderAbs(b, x, NULL), NULL), NULL);
+}
+
+static void test_joined(void)
+{
+    static struct backend backend;
+    WNNContext context;
+    backend = wnn_backend_dummy;
+    backend.joins = join_waves;
+    REQUIRE_EQUAL_INT(wnn_create_context_on(&backend, NULL, &context), WNNStatus_Success);
+    WNNGraph graph = build(context, make_joined);
+    const struct graph *plan = &wnn_graph_plan(graph)->graph;
+    count_levels(plan);
+    size_t together = 0;
+    for (size_t i = 1; i < plan->node_count; i++) {
+        const struct node *node = plan->nodes[i], *before = plan->nodes[i - 1];
+        if (node->level != before->level || node->op == WNN_OP_reshape)
+            continue;
+        together++;
+        REQUIRE_EQUAL_INT(before->op, WNN_OP_sin);
+        REQUIRE_EQUAL_INT(node->op, WNN_OP_cos);
+        REQUIRE_EQUAL_INT(node->in[0]->producer->op, WNN_OP_reshape);
+    }
+    REQUIRE_EQUAL_INT(together, 1);
+    wnnGraphRelease(graph);
+    wnnContextRelease(context);
+}
+
 // Large matrices that could all be made at the beginning, and are needed one after the other.
 static WNNOperand make_hoard(WNNGraphBuilder b)
 {
@@ -134,6 +189,7 @@ int main(int argc, char **argv)
 {
     cases_begin(argc, argv);
     CASE(test_branches());
+    CASE(test_joined());
     CASE(test_memory());
     return cases_end();
 }

@@ -919,28 +919,42 @@ static void multiply_group(const struct strip_product *argument, size_t strip, s
     }
 }
 
+// Products of the same rows: product i begins with strip first[i] of all.
+struct joint {
+    struct strip_product products[WNN_MAX_JOINED];
+    size_t count, first[WNN_MAX_JOINED + 1];
+};
+
 static void multiply_strips(void *argument, size_t begin, size_t end)
 {
-    for (size_t strip = begin, count; strip < end; strip += count) {
-        count = wnn_min(WNN_STRIP_GROUP - strip % WNN_STRIP_GROUP, end - strip);
-        multiply_group(argument, strip, count);
+    const struct joint *joint = argument;
+    for (size_t i = 0; i < joint->count; i++) {
+        size_t strip = begin > joint->first[i] ? begin - joint->first[i] : 0, count;
+        size_t last = wnn_min(end, joint->first[i + 1]);
+        for (; joint->first[i] + strip < last; strip += count) {
+            count = wnn_min(WNN_STRIP_GROUP - strip % WNN_STRIP_GROUP, last - joint->first[i] - strip);
+            multiply_group(&joint->products[i], strip, count);
+        }
     }
 }
 
-static void run_strips(const struct nbit_product *product, const struct parallel *parallel,
+static void run_strips(const struct nbit_product *products, size_t count, const struct parallel *parallel,
                        struct scratch *scratch)
 {
-    const struct strips *strips = &product->strips;
-    struct strip_product argument = {.product = product, .interrupt = parallel->interrupt};
-    argument.rows.m = product->m;
-    argument.rows.x =
-        wnn_scratch_take(scratch, product->m * wnn_strip_terms(strips) * sizeof *argument.rows.x);
-    argument.rows.sums =
-        wnn_scratch_take(scratch, product->m * (product->k / strips->block) * sizeof *argument.rows.sums);
-    wnn_strip_prepare(strips, product->a, &argument.rows);
-    size_t count = (product->n + WNN_STRIP - 1) / WNN_STRIP;
-    wnn_parallel_for(parallel, count, 1 + STRIP_BYTES / (wnn_strips_bytes(strips) / count + 1),
-                     multiply_strips, &argument);
+    const struct strips *strips = &products->strips;
+    struct joint joint = {.count = count};
+    struct strip_rows rows = {.m = products->m};
+    size_t bytes = 0;
+    rows.x = wnn_scratch_take(scratch, rows.m * wnn_strip_terms(strips) * sizeof *rows.x);
+    rows.sums = wnn_scratch_take(scratch, rows.m * (products->k / strips->block) * sizeof *rows.sums);
+    wnn_strip_prepare(strips, products->a, &rows);
+    for (size_t i = 0; i < count; i++) {
+        joint.products[i] = (struct strip_product){&products[i], parallel->interrupt, rows};
+        joint.first[i + 1] = joint.first[i] + (products[i].n + WNN_STRIP - 1) / WNN_STRIP;
+        bytes += wnn_strips_bytes(&products[i].strips);
+    }
+    wnn_parallel_for(parallel, joint.first[count], 1 + STRIP_BYTES / (bytes / joint.first[count] + 1),
+                     multiply_strips, &joint);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -1139,23 +1153,45 @@ static void run_thin(const struct nbit_product *product, const struct parallel *
     wnn_parallel_for(parallel, product->n, 1 + 65536 / work, WNN_BEST_ISA_256(dot_rows), &thin);
 }
 
-static void run_gemm(const struct kernel_call *call)
+// All but the rows that it reads.
+static struct nbit_product load_product(const struct kernel_call *call, struct scratch *scratch)
 {
-    const struct node *node = call->node;
-    struct scratch scratch = {call->scratch};
-    struct nbit_product product = product_of(node);
-    unsigned scale = wnn_prologue_scale(node, 1);
-    product.a = wnn_floats_in(call, 0, &scratch);
+    struct nbit_product product = product_of(call->node);
+    unsigned scale = wnn_prologue_scale(call->node, 1);
     product.weights.data = call->in[1].data;
     product.weights.scales = call->in[scale].data;
     product.weights.zeros = call->in[scale + 1].data;
-    wnn_gemm_read_addend(&product.scale, call, &scratch);
-    product.c = wnn_floats_out(call, 0, &scratch);
+    wnn_gemm_read_addend(&product.scale, call, scratch);
+    product.c = wnn_floats_out(call, 0, scratch);
     product.strips.packed = call->packed;
+    return product;
+}
+
+static void run_joined(const struct kernel_call *calls, size_t count)
+{
+    struct nbit_product products[WNN_MAX_JOINED];
+    struct scratch first = {calls[0].scratch};
+    const float *a = wnn_floats_in(&calls[0], 0, &first);
+    for (size_t i = 0; i < count; i++) {
+        struct scratch own = {calls[i].scratch};
+        products[i] = load_product(&calls[i], i == 0 ? &first : &own);
+        products[i].a = a;
+    }
+    run_strips(products, count, calls[0].parallel, &first);
+    for (size_t i = 0; i < count; i++)
+        wnn_floats_store(&calls[i], 0, products[i].c);
+}
+
+static void run_gemm(const struct kernel_call *call)
+{
+    struct scratch scratch = {call->scratch};
+    const float *a = wnn_floats_in(call, 0, &scratch);
+    struct nbit_product product = load_product(call, &scratch);
+    product.a = a;
     if (product.rounds && run_int8(&product, call->parallel, scratch)) {
         // Otherwise without rounding.
     } else if (is_thin(&product) && product.packs) {
-        run_strips(&product, call->parallel, &scratch);
+        run_strips(&product, 1, call->parallel, &scratch);
     } else if (is_thin(&product)) {
         run_thin(&product, call->parallel, &scratch);
     } else {
@@ -1194,6 +1230,14 @@ static void pack_weights(const struct kernel_call *call, void *packed)
                      1 + 16384 / (WNN_STRIP * product.k), pack_columns, &packing);
 }
 
+// Where rows are prepared alike for the strips of both.
+static bool joins(const struct node *first, const struct node *node)
+{
+    const struct nbit_product a = product_of(first), b = product_of(node);
+    return a.packs && b.packs && !a.rounds && !b.rounds && is_thin(&a) && a.m == b.m && a.k == b.k &&
+           a.strips.block == b.strips.block && a.strips.nibbles == b.strips.nibbles;
+}
+
 static uint64_t packed_variant(const struct node *node)
 {
     return product_of(node).transposed;
@@ -1224,5 +1268,7 @@ const struct kernel wnn_cpu_gemm_nbit = {.run = run_gemm,
                                          .pack = pack_weights,
                                          .packed_variant = packed_variant,
                                          .rounds = rounds,
+                                         .joins = joins,
+                                         .run_joined = run_joined,
                                          .method = method,
                                          .accepts = accepts};

@@ -137,15 +137,13 @@ static void add_rows(void *argument, size_t begin, size_t end)
     }
 }
 
-// Columns of B in strips, of which [begin, end) are units.
-static void multiply_units(void *argument, size_t begin, size_t end)
+// Columns [column, last) of B in strips.
+static void multiply_columns(const struct float_product *product, size_t column, size_t last)
 {
-    const struct float_product *product = argument;
     const struct half_strips strips = {product->n, product->k, product->strips};
     struct half_rows rows = {
         .m = product->m, .a = product->a, .row = product->a_row, .term = product->a_term};
-    size_t column = begin * WNN_HALF_UNIT, last = end * WNN_HALF_UNIT, count;
-    for (; column < last; column += count) {
+    for (size_t count; column < last; column += count) {
         count = wnn_min(WNN_HALF_GROUP - column % WNN_HALF_GROUP, last - column);
         size_t columns = wnn_min(count, product->n - column);
         memset(rows.totals, 0, rows.m * WNN_HALF_GROUP * sizeof rows.totals[0]);
@@ -159,13 +157,24 @@ static void multiply_units(void *argument, size_t begin, size_t end)
     }
 }
 
-// Whole groups, if that is enough for all threads.
-static void multiply_groups(void *argument, size_t begin, size_t end)
+// Products of the same rows of A, cut into pieces of so many columns: product i begins with piece first[i].
+struct joint {
+    const struct float_product *products;
+    size_t count, columns, first[WNN_MAX_JOINED + 1];
+};
+
+static void multiply_pieces(void *argument, size_t begin, size_t end)
 {
-    const struct float_product *product = argument;
-    const size_t units = WNN_HALF_GROUP / WNN_HALF_UNIT,
-                 all = (product->n + WNN_HALF_UNIT - 1) / WNN_HALF_UNIT;
-    multiply_units(argument, begin * units, wnn_min(end * units, all));
+    const struct joint *joint = argument;
+    for (size_t i = 0; i < joint->count; i++) {
+        const struct float_product *product = &joint->products[i];
+        size_t first = begin > joint->first[i] ? begin : joint->first[i];
+        size_t last = wnn_min(end, joint->first[i + 1]);
+        if (first < last)
+            multiply_columns(
+                product, (first - joint->first[i]) * joint->columns,
+                wnn_min((last - joint->first[i]) * joint->columns, wnn_round_up(product->n, WNN_HALF_UNIT)));
+    }
 }
 
 // Rows of A and columns of B are contiguous. The pieces are of the longer side of C, so that the other matrix
@@ -283,13 +292,19 @@ static struct gemm gemm_of(const struct float_product *product)
     };
 }
 
-static void run_strips(const struct float_product *product, const struct parallel *parallel)
+// Whole groups of columns, if that is enough for all threads.
+static void run_strips(const struct float_product *products, size_t count, const struct parallel *parallel)
 {
-    size_t groups = (product->n + WNN_HALF_GROUP - 1) / WNN_HALF_GROUP;
+    struct joint joint = {.products = products, .count = count};
+    size_t groups = 0;
+    for (size_t i = 0; i < count; i++)
+        groups += (products[i].n + WNN_HALF_GROUP - 1) / WNN_HALF_GROUP;
     bool whole = groups >= PIECES_PER_THREAD * (size_t)parallel->threads;
-    size_t columns = whole ? WNN_HALF_GROUP : WNN_HALF_UNIT;
-    wnn_parallel_for(parallel, (product->n + columns - 1) / columns, grain(product, product->k * columns),
-                     whole ? multiply_groups : multiply_units, (void *)product);
+    joint.columns = whole ? WNN_HALF_GROUP : WNN_HALF_UNIT;
+    for (size_t i = 0; i < count; i++)
+        joint.first[i + 1] = joint.first[i] + (products[i].n + joint.columns - 1) / joint.columns;
+    wnn_parallel_for(parallel, joint.first[count], grain(products, products->k * joint.columns),
+                     multiply_pieces, &joint);
 }
 
 static void run_product(const struct float_product *product, const struct parallel *parallel, float *scratch)
@@ -302,7 +317,7 @@ static void run_product(const struct float_product *product, const struct parall
         break;
     case ROWS_OF_B: {
         if (product->strips != NULL) {
-            run_strips(product, parallel);
+            run_strips(product, 1, parallel);
             break;
         }
         // Wide pieces: of rows that are cut short the processor fetches too much ahead.
@@ -461,6 +476,25 @@ static void run(const struct kernel_call *call)
     wnn_floats_store(call, 0, values);
 }
 
+static void run_joined(const struct kernel_call *calls, size_t count)
+{
+    struct float_product products[WNN_MAX_JOINED] = {batch_of(calls[0].node).product};
+    struct scratch first = {calls[0].scratch};
+    const float *a = wnn_floats_in(&calls[0], 0, &first);
+    for (size_t i = 0; i < count; i++) {
+        struct scratch own = {calls[i].scratch}, *scratch = i == 0 ? &first : &own;
+        products[i] = batch_of(calls[i].node).product;
+        products[i].a = a;
+        products[i].strips = calls[i].packed;
+        wnn_gemm_read_addend(&products[i].scale, &calls[i], scratch);
+        products[i].c = wnn_floats_out(&calls[i], 0, scratch);
+        products[i].interrupt = calls[i].parallel->interrupt;
+    }
+    run_strips(products, count, calls[0].parallel);
+    for (size_t i = 0; i < count; i++)
+        wnn_floats_store(&calls[i], 0, products[i].c);
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Memory and weights of both
 // ---------------------------------------------------------------------------------------------------------------
@@ -547,6 +581,15 @@ static void pack_weights(const struct kernel_call *call, void *packed)
     }
 }
 
+static bool joins(const struct node *first, const struct node *node)
+{
+    const struct batch batch = batch_of(first), other = batch_of(node);
+    const struct float_product *a = &batch.product, *b = &other.product;
+    return packed_bytes(first) > 0 && packed_bytes(node) > 0 && is_in_strips(a, &first->in[1]->type) &&
+           is_in_strips(b, &node->in[1]->type) && batch.of.count == 1 && other.of.count == 1 &&
+           a->m == b->m && a->k == b->k && a->a_row == b->a_row && a->a_term == b->a_term;
+}
+
 static uint64_t packed_variant(const struct node *node)
 {
     return batch_of(node).product.method;
@@ -578,6 +621,6 @@ static const char *method(const struct node *node)
     {                                                                                                        \
         .run = run, .choose = choose, .choice_bytes = sizeof(struct batch), .scratch = scratch_bytes,        \
         .packed_bytes = packed_bytes, .pack = pack_weights, .packed_variant = packed_variant,                \
-        .method = method, .activates = activates,                                                            \
+        .method = method, .activates = activates, .joins = joins, .run_joined = run_joined,                  \
     }
 const struct kernel wnn_cpu_gemm = KERNEL_OF_PRODUCTS, wnn_cpu_matmul = KERNEL_OF_PRODUCTS;
