@@ -101,7 +101,8 @@ struct backend {
     bool levels;
 
     // (optional, without `levels`) Whether it computes a node along with `first`, of which neither waits for
-    // the other, faster than one after the other. They are on one level then.
+    // the other, faster than one after the other; they are on one level then. Of a node and itself: whether
+    // there may be such others.
     bool (*joins)(void *state, const struct node *first, const struct node *node);
 
     // Its executions tell an observer of each node, before and after it, with the operands that it has then.

@@ -4,10 +4,13 @@
 // Guarantees: for a backend that runs nodes beside each other, nodes that do not wait for one another are
 // neighbours, on one level, unless that would need much more memory than the order in which they were
 // recorded; for a backend that computes some nodes along with others, these are, and what only hands on
-// operands comes as early as it can, so that they need not wait for it. For any other each node is a level.
-// What reads an input of the graph is on an earlier level than the node that overwrites it (order_reads.c).
+// operands to them comes as early as it can, so that they need not wait for it. For any other each node is a
+// level. What reads an input of the graph is on an earlier level than the node that overwrites it
+// (order_reads.c).
 
 #include "compiler/passes.h"
+
+#include <string.h>
 
 // How far nodes come forward at most: what is computed early is kept for long.
 #define WINDOW 64
@@ -24,6 +27,8 @@ struct ordering {
     unsigned *ready; // by recorded node: inputs, from the first on, that it need not wait for any more
     size_t *made;    // by recorded node: bytes that are in use once it runs
     size_t *unread;  // by operand: reads that are still to come
+    bool *early;     // by recorded node: it only hands on what nodes that can be joined read
+    bool joins;      // there are such nodes
     size_t live;     // bytes in use
 };
 
@@ -87,22 +92,22 @@ static void end_node(struct ordering *ordering, const struct node *node)
             ordering->live -= bytes_of(node->in[i]);
 }
 
-// Whether a node that is ready may be on the level that another one has begun.
-static bool fits_level(const struct ordering *ordering, const struct node *first, const struct node *node)
-{
-    const struct backend *backend = ordering->context->backend;
-    return backend->levels || (hands_on(first) && hands_on(node)) ||
-           (backend->joins && backend->joins(ordering->context->state, first, node));
-}
-
 // What a level is made of: recorded nodes from one on, as long as no more than `limit` bytes are in use; but
 // at least the first that is ready.
 struct choice {
     uint32_t level;
     size_t first, end;
     size_t limit;
-    bool hand_on; // only what hands on
+    bool early; // only what is to come early
 };
+
+// Whether a node that is ready may be on the level that another one has begun.
+static bool fits_level(const struct ordering *ordering, const struct choice *choice, const struct node *first,
+                       const struct node *node)
+{
+    const struct backend *backend = ordering->context->backend;
+    return backend->levels || choice->early || backend->joins(ordering->context->state, first, node);
+}
 
 // Puts nodes on the level that begins with node `begin` in the new order; returns where it ends.
 static size_t fill_level(struct ordering *ordering, const struct choice *choice, size_t begin)
@@ -112,8 +117,8 @@ static size_t fill_level(struct ordering *ordering, const struct choice *choice,
     for (size_t i = choice->first; i < choice->end; i++) {
         struct node *node = ordering->recorded[i];
         size_t bytes = ordering->made[i];
-        if (node->level != UNPLACED || (choice->hand_on && !hands_on(node)) ||
-            (count > begin && !fits_level(ordering, graph->nodes[begin], node)) ||
+        if (node->level != UNPLACED || (choice->early && !ordering->early[i]) ||
+            (count > begin && !fits_level(ordering, choice, graph->nodes[begin], node)) ||
             !is_ready(node, choice->level, &ordering->ready[i]) || waits_for_readers(ordering, node) ||
             (count > begin && ordering->live + bytes > choice->limit))
             continue;
@@ -132,7 +137,7 @@ static size_t arrange(struct ordering *ordering, size_t window, size_t limit)
 {
     struct graph *graph = ordering->graph;
     size_t nodes = graph->node_count, first = 0, count = 0, peak = 0;
-    bool joins = window > 1 && !ordering->context->backend->levels;
+    bool joins = window > 1 && ordering->joins;
     count_reads(ordering);
     ordering->live = 0;
     for (size_t i = 0; i < nodes; i++) {
@@ -143,7 +148,7 @@ static size_t arrange(struct ordering *ordering, size_t window, size_t limit)
         struct choice choice = {level, first, nodes - first < window ? nodes : first + window, limit, joins};
         size_t begin = count;
         count = joins ? fill_level(ordering, &choice, begin) : begin;
-        choice.hand_on = false;
+        choice.early = false;
         count = count > begin ? count : fill_level(ordering, &choice, begin);
         peak = ordering->live > peak ? ordering->live : peak;
         for (size_t i = begin; i < count; i++)
@@ -152,6 +157,23 @@ static size_t arrange(struct ordering *ordering, size_t window, size_t limit)
             first++;
     }
     return peak;
+}
+
+// Finds the nodes that can be joined, and what they would wait for.
+static void find_joined(struct ordering *ordering)
+{
+    const struct pass_context *context = ordering->context;
+    const struct graph *graph = ordering->graph;
+    memset(ordering->early, 0, graph->node_count * sizeof ordering->early[0]);
+    for (size_t i = 0; i < graph->node_count && context->backend->joins; i++) {
+        const struct node *node = graph->nodes[i];
+        if (node->in_count == 0 || !node->in[0] || !context->backend->joins(context->state, node, node))
+            continue;
+        ordering->joins = true;
+        for (const struct node *before = node->in[0]->producer;
+             before && hands_on(before) && !ordering->early[before->index]; before = before->in[0]->producer)
+            ordering->early[before->index] = true;
+    }
 }
 
 // Says which nodes are computed along with others.
@@ -177,15 +199,18 @@ bool wnn_order_levels(struct pass_context *context, struct graph *graph)
                                     wnn_arena_allocate(&arena, graph->node_count * sizeof(struct node *)),
                                 .ready = wnn_arena_allocate(&arena, graph->node_count * sizeof(unsigned)),
                                 .made = wnn_arena_allocate(&arena, graph->node_count * sizeof(size_t)),
-                                .unread = wnn_arena_allocate(&arena, graph->operand_count * sizeof(size_t))};
-    bool enough = ordering.recorded && ordering.ready && ordering.made && ordering.unread;
+                                .unread = wnn_arena_allocate(&arena, graph->operand_count * sizeof(size_t)),
+                                .early = wnn_arena_allocate(&arena, graph->node_count * sizeof(bool))};
+    bool enough = ordering.recorded && ordering.ready && ordering.made && ordering.unread && ordering.early;
     if (enough) {
         for (size_t i = 0; i < graph->node_count; i++) {
             ordering.recorded[i] = graph->nodes[i];
             ordering.made[i] = bytes_made(graph->nodes[i]);
+            graph->nodes[i]->index = (uint32_t)i;
         }
+        find_joined(&ordering);
         size_t peak = arrange(&ordering, 1, SIZE_MAX), limit = peak + peak / 4 + MORE_BYTES;
-        if ((backend->levels || backend->joins) && arrange(&ordering, WINDOW, limit) > limit)
+        if ((backend->levels || ordering.joins) && arrange(&ordering, WINDOW, limit) > limit)
             arrange(&ordering, 1, SIZE_MAX);
     }
     wnn_arena_free(&arena);
