@@ -26,9 +26,10 @@ struct backend_options {
     const struct parallel *parallel;
     bool strict_numerics, fast_numerics; // not both
     WNNPowerPreference power_preference;
-    struct string device;                   // which one, if there are several (WNNContextDescriptor.device)
-    const WNNCache *cache;                  // of the host, which outlives the state; NULL: none
-    const WNNLog *log;                      // likewise
+    struct string device;  // which one, if there are several (WNNContextDescriptor.device)
+    struct string target;  // what to compile for, with `takes_target`; empty: what it computes on
+    const WNNCache *cache; // of the host, which outlives the state; NULL: none
+    const WNNLog *log;     // likewise
     const struct WNNVulkanDevice *external; // the caller's device, or NULL; valid during the creation
 };
 
@@ -120,6 +121,14 @@ struct backend {
 
     bool (*create)(const struct backend_options *options, void **state, struct error *error);
     void (*destroy)(void *state);
+
+    // There are states for targets that are described (options.target) as describe_target does it. They
+    // compile, and nothing is executed.
+    bool takes_target;
+
+    // (optional) What graphs are compiled for, which lives as long as the state: nodes have it (node->target)
+    // before any pass sees them.
+    const void *(*target)(void *state);
 
     // (optional) Whether it computes a node with all that is fused with it (node->fused), as fast as it would
     // the parts alone. What was put there last is the first of the list. NULL: with nothing. It is asked

@@ -183,9 +183,16 @@ static bool must_wait(const struct graph *graph)
     return false;
 }
 
+static void set_target(const struct compile_options *options, struct graph *graph)
+{
+    if (options->backend->target)
+        wnn_graph_set_target(graph, options->backend->target(options->state));
+}
+
 bool wnn_compile_recorded(const struct compile_options *options, struct graph *graph, struct error *error)
 {
     struct pass_context context = begin(options, graph, error);
+    set_target(options, graph);
     return options->backend->no_optimize || must_wait(graph) ||
            run_passes(options, early, sizeof early, &context, graph);
 }
@@ -195,6 +202,7 @@ bool wnn_compile(const struct compile_options *options, struct graph *graph, str
 {
     struct pass_context context = begin(options, graph, error);
     *plan = (struct plan){0};
+    set_target(options, graph);
     bool done = !options->verify || wnn_verify(graph, "build", error);
     done = done && (options->loaded || run_passes(options, order, sizeof order, &context, graph));
     if (done && options->backend->partition)

@@ -4,8 +4,10 @@
 
 #include "cpu/cpu.h"
 
+#include "cpu/describe_target.h"
 #include "cpu/identity.h"
 #include "cpu/kernel.h"
+#include "cpu/simd/isa.h"
 #include "cpu/simd/non_temporal.h"
 #include "cpu/xnnpack/xnnpack.h"
 #include "ops/expression.h"
@@ -16,6 +18,8 @@ struct cpu {
     struct allocator *allocator;
     const struct parallel *parallel;
     bool strict_numerics, fast_numerics;
+    const struct cpu_target *target;
+    bool described; // somebody has named the target: nothing is executed
 };
 
 // A node with the descriptors of its tensors; their memory is found at each run.
@@ -55,11 +59,20 @@ struct executable {
 
 static bool create_cpu(const struct backend_options *options, void **state, struct error *error)
 {
+    bool described = options->target.length > 0;
+    const struct cpu_target *target =
+        described ? wnn_cpu_find_target(options->target, error) : wnn_cpu_this_processor();
+    if (!target)
+        return false;
     struct cpu *cpu = wnn_allocate(options->allocator, sizeof *cpu);
     if (!cpu)
         return wnn_fail_memory(error);
-    *cpu =
-        (struct cpu){options->allocator, options->parallel, options->strict_numerics, options->fast_numerics};
+    *cpu = (struct cpu){.allocator = options->allocator,
+                        .parallel = options->parallel,
+                        .strict_numerics = options->strict_numerics,
+                        .fast_numerics = options->fast_numerics,
+                        .target = target,
+                        .described = described};
     *state = cpu;
     return true;
 }
@@ -68,6 +81,11 @@ static void destroy_cpu(void *state)
 {
     struct cpu *cpu = state;
     wnn_release(cpu->allocator, cpu);
+}
+
+static const void *target_of(void *state)
+{
+    return ((const struct cpu *)state)->target;
 }
 
 static struct tensor describe_tensor(const struct operand *operand)
@@ -94,10 +112,11 @@ static void run_kernel(const struct kernel *kernel, const struct activation *aft
         wnn_cpu_activate(after, &call->out[0], call->parallel);
 }
 
-static bool evaluate(void *state, const struct node *node, const void *const *in, void *const *out,
-                     const struct interrupt *interrupt)
+// Computes the node on this thread alone, with memory of its own where `in` and `out` have none. Numbers are
+// those of any processor (wnn_portable_numbers).
+static bool evaluate_portable(const struct cpu *cpu, const struct node *node, const void *const *in,
+                              void *const *out, const struct interrupt *interrupt)
 {
-    const struct cpu *cpu = state;
     const struct kernel *kernel = wnn_cpu_kernel(node);
     size_t scratch_bytes = kernel->scratch ? kernel->scratch(node, 1) : 0;
     unsigned in_count = wnn_operand_count(node);
@@ -129,6 +148,18 @@ static bool evaluate(void *state, const struct node *node, const void *const *in
     wnn_release(cpu->allocator, scratch);
     wnn_release(cpu->allocator, tensor);
     return enough;
+}
+
+static bool evaluate(void *state, const struct node *node, const void *const *in, void *const *out,
+                     const struct interrupt *interrupt)
+{
+    struct node portable = *node;
+    portable.target = wnn_cpu_any_processor();
+    bool before = wnn_portable_numbers;
+    wnn_portable_numbers = true;
+    bool done = evaluate_portable(state, &portable, in, out, interrupt);
+    wnn_portable_numbers = before;
+    return done;
 }
 
 static bool can_fuse(void *state, const struct node *node)
@@ -470,7 +501,8 @@ static bool lower_node(const struct cpu *cpu, const struct parallel *parallel, s
         step->out[i] = describe_tensor(node->out[i]);
     bool done = node->lowering == LOWER_XNNPACK
                     ? has_data(node, 0, error) &&
-                          wnn_xnnpack_create(node, cpu->allocator, parallel, &step->xnnpack, error)
+                          (cpu->described ||
+                           wnn_xnnpack_create(node, cpu->allocator, parallel, &step->xnnpack, error))
                     : pack(cpu, parallel, executable, step, error);
     return done && drop_unread_constants(cpu, executable, step, error);
 }
@@ -581,19 +613,9 @@ static bool lower(void *state, struct plan *plan, void **result, struct error *e
     return done;
 }
 
-// What decides how kernels pack, beside the library: the instruction sets that they are chosen by.
 static void describe_target(void *state, struct text *text)
 {
-    (void)state;
-    WNNDeviceInfo info = {0};
-    wnn_cpu_identify(NULL, &info);
-    union {
-        uint32_t word;
-        unsigned char byte;
-    } one = {1};
-    wnn_text_add(text, "%s-bit %s-endian, %s, %s", sizeof(void *) == 8 ? "64" : "32",
-                 one.byte ? "little" : "big", info.instructionSets[0] ? info.instructionSets : "portable",
-                 info.driverInfo);
+    wnn_cpu_describe_target(((const struct cpu *)state)->target, text);
 }
 
 static uint32_t packed_inputs(void *state, const struct node *node)
@@ -819,6 +841,8 @@ const struct backend wnn_backend_cpu = {
     .preload = wnn_xnnpack_preload,
     .create = create_cpu,
     .destroy = destroy_cpu,
+    .target = target_of,
+    .takes_target = true,
     .can_fuse = can_fuse,
     .supports_quantized = true,
     .wide_weights = wide_weights,

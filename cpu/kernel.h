@@ -15,8 +15,8 @@
 #ifndef CPU_KERNEL_H_
 #define CPU_KERNEL_H_
 
+#include "cpu/target.h"
 #include "lib/half.h"
-#include "lib/isa.h"
 #include "lib/parallel.h"
 #include "ops/expression.h"
 

@@ -65,6 +65,7 @@ struct node *wnn_graph_add_node(struct graph *graph, uint16_t op, unsigned in_co
         return NULL;
     *node = (struct node){.index = (uint32_t)graph->node_count,
                           .op = op,
+                          .target = graph->target,
                           .label = {"", 0},
                           .in = ends,
                           .out = ends + in_count,
@@ -82,6 +83,13 @@ struct node *wnn_graph_add_node(struct graph *graph, uint16_t op, unsigned in_co
     }
     nodes[graph->node_count++] = node;
     return node;
+}
+
+void wnn_graph_set_target(struct graph *graph, const void *target)
+{
+    graph->target = target;
+    for (size_t i = 0; i < graph->node_count; i++)
+        graph->nodes[i]->target = target;
 }
 
 void wnn_graph_count_uses(struct graph *graph)

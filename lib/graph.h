@@ -143,6 +143,7 @@ struct node {
     unsigned lowering;
     const void *choice;
     size_t scratch_bytes, scratch_offset;
+    const void *target; // graph->target
     // In a plan that was loaded: its weights as the backend has packed them; NULL: it packs them anew.
     const struct stored_weights *stored;
     // In a plan that has been lowered: what computes the node, and why nothing else that the backend has for
@@ -204,6 +205,8 @@ struct graph {
     // Of a specialization: the graph that it is of, whose dimensions have names, and which outlives it; or
     // NULL.
     const struct graph *recorded;
+    // For the backend (backend.target): what the graph is compiled for, where that is known.
+    const void *target;
     uint64_t constant_bytes;
     uint64_t work; // of what was recorded: multiply-adds, saturating
     // What the graph was loaded from, where constants and stored weights lie; or NULL. A reference.
@@ -223,6 +226,9 @@ void wnn_graph_count_uses(struct graph *graph);
 struct operand *wnn_graph_add_operand(struct graph *graph, const struct descriptor *type);
 struct operand *wnn_graph_add_constant(struct graph *graph, const struct descriptor *type,
                                        struct constant *constant);
+
+// Lets the graph be compiled for a target, with all nodes that it has and will have.
+void wnn_graph_set_target(struct graph *graph, const void *target);
 
 // A node without attributes, with room for its operands; outputs are made of `types`. NULL when memory runs
 // out.

@@ -239,11 +239,12 @@ static void test_large_products(const struct int8_kernels *kernels)
 int main(int argc, char **argv)
 {
     cases_begin(argc, argv);
-    const struct int8_kernels *kernels;
-    for (unsigned set = 0; (kernels = wnn_int8_kernel_set(set)) != NULL; set++) {
-        CASE_AS(case_name("random products, set %u", set), test_random_products(kernels));
-        CASE_AS(case_name("depthwise, set %u", set), test_depthwise(kernels));
+    const struct cpu_target *target;
+    for (unsigned number = 0; (target = wnn_cpu_runnable(number)) != NULL; number++) {
+        const struct int8_kernels *kernels = wnn_int8_kernels(target);
+        CASE_AS(case_name("random products, %s", target->instructions), test_random_products(kernels));
+        CASE_AS(case_name("depthwise, %s", target->instructions), test_depthwise(kernels));
     }
-    CASE(test_large_products(wnn_int8_kernels()));
+    CASE(test_large_products(wnn_int8_kernels(wnn_cpu_this_processor())));
     return cases_end();
 }

@@ -139,14 +139,14 @@ static void test_integers(const struct strip_int8_kernels *kernels, size_t m, si
 static void test_kernels(void)
 {
     static const size_t blocks[] = {8, 16, 20, 32, 33, 48, 64, 128};
-    const struct strip_int8_kernels *kernels;
-    unsigned number = 0;
-    for (; (kernels = wnn_strip_int8_kernels(number)); number++)
-        for (unsigned i = 0; i < 120; i++) {
+    const struct cpu_target *target;
+    for (unsigned number = 0; (target = wnn_cpu_runnable(number)); number++) {
+        const struct strip_int8_kernels *kernels = wnn_strip_int8_kernels(target);
+        for (unsigned i = 0; i < 120 && kernels; i++) {
             size_t block = blocks[draw(8)], n = 1 + draw(200);
             test_integers(kernels, 1 + draw(20), n, block * (1 + draw(3)), block, i & 1, i & 2, i & 4);
         }
-    printf("%u sets of kernels\n", number);
+    }
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -236,7 +236,8 @@ static void test_error(WNNContext fast, WNNContext threads)
         bool rounded = multiply(fast, &p, x, y);
         multiply(threads, &p, x, z);
         // A few columns are better off as floats.
-        REQUIRE(n < WNN_STRIP ? !rounded || m > 1 : rounded == (m > 1 && wnn_strip_int8_kernels(0)));
+        REQUIRE(n < WNN_STRIP ? !rounded || m > 1
+                              : rounded == (m > 1 && wnn_strip_int8_kernels(wnn_cpu_this_processor())));
         REQUIRE(memcmp(y, z, m * n * sizeof *y) == 0);
         for (size_t r = 0; r < m; r++)
             for (size_t j = 0; j < n; j++) {

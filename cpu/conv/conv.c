@@ -5,6 +5,7 @@
 // constant filter is packed once: for the product, or as struct conv wants it for the loops.
 
 #include "cpu/conv/conv.h"
+#include "cpu/conv/kernel.h"
 #include "ops/geometry.h"
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -112,9 +113,10 @@ static void run_phase(struct conv *conv, const struct parallel *parallel, float 
 // ---------------------------------------------------------------------------------------------------------------
 
 // Everything but the data and the axes.
-static struct conv describe_conv(const struct convolution *c)
+static struct conv describe_conv(const struct node *node, const struct convolution *c)
 {
     return (struct conv){
+        .kernels = wnn_conv_kernels_of(wnn_cpu_target(node)->isa),
         .batch = c->from.batches,
         .groups = c->groups,
         .inputs = c->inputs,
@@ -322,7 +324,7 @@ static void choose(const struct node *node, void *choice)
 {
     const struct convolution c = wnn_node_convolution(node);
     struct layer layer = {.node = node,
-                          .conv = describe_conv(&c),
+                          .conv = describe_conv(node, &c),
                           .height = c.filter.height,
                           .width = c.filter.width,
                           .rows_of_phases = 1,

@@ -41,7 +41,10 @@ enum conv_method {
     CONV_REACH,        // convTranspose2d of many phases with next to nothing to multiply: element by element
 };
 
+struct conv_kernels;
+
 struct conv {
+    const struct conv_kernels *kernels; // whose tiles the filter of a product is packed for
     const float *input, *filter, *bias;
     const uint16_t *filter_halves; // a filter to be packed, instead of `filter`
     const float *packed;           // (optional) the filter's groups, packed for a product

@@ -15,6 +15,7 @@
 
 struct int8_conv {
     const struct node *node;
+    const struct int8_kernels *kernels;
     size_t first;                         // output channel of the group
     const uint8_t *input, *filter, *line; // line: `inputs` times the zero point
     uint8_t *output;
@@ -36,6 +37,7 @@ static struct int8_conv measure(const struct node *node)
     const struct convolution c = wnn_node_convolution(node);
     struct int8_conv conv = {
         .node = node,
+        .kernels = wnn_int8_kernels(wnn_cpu_target(node)),
         .batch = c.from.batches,
         .groups = c.groups,
         .inputs = c.inputs,
@@ -264,7 +266,7 @@ static size_t place_row(const struct int8_gemm *gemm, size_t row)
 // How many bytes of a patch are read where they are; 0 if patches must be copied.
 static size_t unit_in_place(const struct int8_conv *conv)
 {
-    if (wnn_int8_kernels()->size != 1 || conv->in_channel != 1)
+    if (conv->kernels->size != 1 || conv->in_channel != 1)
         return 0;
     if (conv->inputs % 4 == 0)
         return conv->inputs;
@@ -287,7 +289,7 @@ static bool is_in_order(const struct int8_conv *conv)
 static struct int8_gemm gemm_of(const struct int8_conv *conv)
 {
     return (struct int8_gemm){
-        .kernels = wnn_int8_kernels(),
+        .kernels = conv->kernels,
         .numbers = wnn_int8_read(conv->node),
         .m = conv->batch * conv->out_size[0] * conv->out_size[1],
         .n = conv->outputs,
@@ -321,9 +323,9 @@ static bool is_depthwise(const struct int8_conv *conv)
 }
 
 // Whether weights are symmetric bytes, so that nothing of the input needs to be summed up on its own.
-static bool has_vectors(const struct int8_numbers *numbers)
+static bool has_vectors(const struct int8_conv *conv, const struct int8_numbers *numbers)
 {
-    return wnn_int8_kernels()->depthwise && numbers->finish.bytes &&
+    return conv->kernels->depthwise && numbers->finish.bytes &&
            numbers->b_zero == (numbers->b_type == WNNDataType_Int8 ? 0 : 128);
 }
 
@@ -358,7 +360,7 @@ static struct depthwise depthwise_of(const struct int8_conv *conv, char *packed)
     struct depthwise depthwise = {
         .conv = conv, .numbers = wnn_int8_read(conv->node), .groups = (conv->taps[0] + 3) / 4};
     bool overlap = conv->dilation[1] == 1 && conv->stride[1] < (int64_t)conv->taps[1];
-    depthwise.vectors = has_vectors(&depthwise.numbers);
+    depthwise.vectors = has_vectors(conv, &depthwise.numbers);
     depthwise.start = (int32_t *)(void *)packed;
     depthwise.scale = (float *)(depthwise.start + channels);
     depthwise.offset = depthwise.scale + channels;
@@ -526,8 +528,8 @@ static void run_depthwise_vectors(void *argument, size_t begin, size_t end)
         for (size_t x = 0, count; x < conv->out_size[1]; x += count) {
             count = conv->out_size[1] - x < strip ? conv->out_size[1] - x : strip;
             find_pixels(depthwise, lines, x, count, pixels);
-            wnn_int8_kernels()->depthwise(&work, pixels, count,
-                                          conv->output + (row * conv->out_size[1] + x) * conv->groups);
+            conv->kernels->depthwise(&work, pixels, count,
+                                     conv->output + (row * conv->out_size[1] + x) * conv->groups);
         }
     }
 }
@@ -558,7 +560,7 @@ static size_t own_line_bytes(const struct int8_conv *conv, const struct int8_gem
 
 static size_t group_bytes(const struct int8_conv *conv)
 {
-    return wnn_int8_gemm_packed_bytes(wnn_int8_kernels(), conv->outputs, term_count(conv), unit_of(conv));
+    return wnn_int8_gemm_packed_bytes(conv->kernels, conv->outputs, term_count(conv), unit_of(conv));
 }
 
 static size_t packed_bytes(const struct node *node)

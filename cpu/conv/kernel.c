@@ -10,3 +10,8 @@ const struct conv_kernels *wnn_conv_kernels(void)
 {
     return WNN_BEST_ISA(&kernels);
 }
+
+const struct conv_kernels *wnn_conv_kernels_of(enum isa isa)
+{
+    return WNN_FOR_ISA(isa, &kernels);
+}

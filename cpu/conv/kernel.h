@@ -5,6 +5,8 @@
 #ifndef CPU_CONV_KERNEL_H_
 #define CPU_CONV_KERNEL_H_
 
+#include "lib/isa.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -64,7 +66,8 @@ struct conv_kernels {
     void (*pixels_halves[WNN_CONV_MAX_ROWS + 1])(const struct conv_pixels *pixels);
 };
 
-// The best for this processor.
+// The best for this processor, and those of an ISA.
 const struct conv_kernels *wnn_conv_kernels(void);
+const struct conv_kernels *wnn_conv_kernels_of(enum isa isa);
 
 #endif

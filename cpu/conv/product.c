@@ -48,7 +48,7 @@ static unsigned panel_width(const struct conv_product *product)
 
 size_t wnn_conv_product_floats(const struct conv *conv)
 {
-    return wnn_round_up(wnn_round_up(conv->outputs, wnn_conv_kernels()->lanes) * wnn_conv_terms(conv),
+    return wnn_round_up(wnn_round_up(conv->outputs, conv->kernels->lanes) * wnn_conv_terms(conv),
                         WNN_ALIGNMENT / sizeof(float));
 }
 
@@ -95,7 +95,7 @@ static void pack_panels(void *argument, size_t begin, size_t end)
 {
     const struct packing *packing = argument;
     const struct conv *conv = packing->conv;
-    const struct conv_kernels *kernels = wnn_conv_kernels();
+    const struct conv_kernels *kernels = conv->kernels;
     size_t width = kernels->lanes * kernels->vectors;
     for (size_t panel = begin; panel < end; panel++) {
         unsigned columns = (unsigned)wnn_min(width, conv->outputs - panel * width);
@@ -116,7 +116,7 @@ static void pack_panels(void *argument, size_t begin, size_t end)
 void wnn_conv_product_pack(const struct conv *conv, size_t group, const struct parallel *parallel,
                            float *packed)
 {
-    const struct conv_kernels *kernels = wnn_conv_kernels();
+    const struct conv_kernels *kernels = conv->kernels;
     size_t width = kernels->lanes * kernels->vectors;
     struct packing packing = {conv, group, packed, parallel->interrupt};
     wnn_parallel_for(parallel, (conv->outputs + width - 1) / width,
@@ -501,7 +501,7 @@ void wnn_conv_product(const struct conv *conv, size_t group, const struct parall
 {
     struct conv_product product = {
         .conv = conv,
-        .kernels = wnn_conv_kernels(),
+        .kernels = conv->kernels,
         .input = conv->input + group * conv->inputs,
         .filter = conv->packed + group * wnn_conv_product_floats(conv),
         .bias = conv->bias == NULL ? NULL : conv->bias + group * conv->outputs,

@@ -177,6 +177,7 @@ static struct gemm describe_gemm(const struct part *part)
     const struct conv *conv = part->conv;
     size_t pixels = conv->y.count * conv->x.count, terms = wnn_conv_terms(conv);
     struct gemm gemm = {
+        .kernels = wnn_float_kernels(),
         .m = conv->outputs,
         .n = pixels,
         .k = terms,

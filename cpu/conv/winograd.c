@@ -54,7 +54,7 @@ bool wnn_conv_winograd_suits(const struct conv *conv)
 
 size_t wnn_conv_winograd_floats(const struct conv *conv)
 {
-    size_t lanes = wnn_conv_kernels()->lanes;
+    size_t lanes = conv->kernels->lanes;
     return POINTS * conv->inputs * ((conv->outputs + lanes - 1) / lanes * lanes);
 }
 
@@ -92,7 +92,7 @@ static void pack_vectors(void *argument, size_t begin, size_t end)
 {
     const struct packing *packing = argument;
     const struct conv *conv = packing->conv;
-    const struct conv_kernels *kernels = wnn_conv_kernels();
+    const struct conv_kernels *kernels = conv->kernels;
     size_t point_floats = wnn_conv_winograd_floats(conv) / POINTS, padded = point_floats / conv->inputs;
     for (size_t vector = begin; vector < end; vector++) {
         lane_floats taps[9] = {0}, rows[12], points[POINTS];
@@ -117,7 +117,7 @@ static void pack_vectors(void *argument, size_t begin, size_t end)
 
 void wnn_conv_winograd_pack(const struct conv *conv, const struct parallel *parallel, float *packed)
 {
-    size_t lanes = wnn_conv_kernels()->lanes;
+    size_t lanes = conv->kernels->lanes;
     struct packing packing = {conv, packed};
     wnn_parallel_for(parallel, (conv->outputs + lanes - 1) / lanes, 1 + 1024 / conv->inputs, pack_vectors,
                      &packing);
@@ -157,7 +157,7 @@ struct transforms {
 static void multiply(const struct band *band)
 {
     const struct conv *conv = band->conv;
-    const struct conv_kernels *kernels = wnn_conv_kernels();
+    const struct conv_kernels *kernels = conv->kernels;
     size_t width = kernels->lanes * kernels->vectors, point_floats = wnn_conv_winograd_floats(conv) / POINTS;
     size_t whole = band->count / kernels->rows, rest = band->count % kernels->rows;
     for (size_t point = 0; point < POINTS; point++) {
@@ -213,7 +213,7 @@ struct bands {
 // A multiple of the tiles that are multiplied together.
 static size_t tiles_of(const struct conv *conv, size_t floats)
 {
-    size_t rows = wnn_conv_kernels()->rows;
+    size_t rows = conv->kernels->rows;
     size_t most = floats / (POINTS * (conv->inputs + conv->outputs)) / rows * rows;
     return most > 0 ? most : rows;
 }
@@ -236,7 +236,7 @@ static size_t max_items(unsigned threads)
 static struct bands cut(const struct conv *conv, unsigned threads)
 {
     struct bands bands = {.conv = conv, .tiles = tile_count(conv)};
-    size_t rows = wnn_conv_kernels()->rows, most = max_tiles(conv);
+    size_t rows = conv->kernels->rows, most = max_tiles(conv);
     bands.count = (bands.tiles + most - 1) / most;
     if (bands.count < 4 * (size_t)threads) // as many for each thread
         bands.count = (bands.count + threads - 1) / threads * threads;
@@ -253,7 +253,7 @@ static size_t band_floats(const struct bands *bands)
 
 size_t wnn_conv_winograd_scratch(const struct conv *conv, unsigned threads)
 {
-    size_t rows = wnn_conv_kernels()->rows, tiles = (tile_count(conv) + rows - 1) / rows * rows;
+    size_t rows = conv->kernels->rows, tiles = (tile_count(conv) + rows - 1) / rows * rows;
     struct bands bands = {.conv = conv, .each = wnn_min(max_tiles(conv), tiles)};
     return wnn_aligned(max_items(threads) * band_floats(&bands) * sizeof(float));
 }

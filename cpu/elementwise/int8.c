@@ -169,11 +169,16 @@ static void pack_table(const struct kernel_call *call, void *packed)
         bytes[i] = (uint8_t)i;
     dequantize(&in, bytes, 256, values);
     struct tensor tensor = {values, WNNDataType_Float32, {1, {256}}, 256};
-    struct kernel_call inner = {
-        .node = call->node, .in = &tensor, .out = &tensor, .parallel = call->parallel};
+    struct kernel_call inner = {.node = call->node, .in = &tensor, .out = &tensor};
+    // Alone, so that numbers are those of any processor.
+    const struct parallel alone = wnn_parallel_alone(call->parallel->interrupt);
+    bool before = wnn_portable_numbers;
+    inner.parallel = &alone;
+    wnn_portable_numbers = true;
     wnn_cpu_kernels[call->node->op]->run(&inner);
     if (epilogue.activation.attrs)
-        wnn_cpu_activate(&epilogue.activation, &tensor, call->parallel);
+        wnn_cpu_activate(&epilogue.activation, &tensor, &alone);
+    wnn_portable_numbers = before;
     quantize(&out, values, 256, packed);
 }
 

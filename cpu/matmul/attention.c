@@ -127,8 +127,12 @@ static void pack_head(struct slot *slot, size_t head)
     float *panels[2] = {slot->keys, slot->values};
     for (unsigned i = 0; i < 2; i++) {
         struct matrix matrix = {views[i], wnn_attention_offset(a, views[i], head)};
-        struct gemm gemm = {
-            .n = columns[i], .k = terms[i], .unit = terms[i], .panel = matrix_panel, .argument = &matrix};
+        struct gemm gemm = {.kernels = a->kernels,
+                            .n = columns[i],
+                            .k = terms[i],
+                            .unit = terms[i],
+                            .panel = matrix_panel,
+                            .argument = &matrix};
         wnn_gemm_pack_all(&gemm, &alone, panels[i]);
     }
 }
@@ -233,7 +237,8 @@ static void attend(const struct slot *slot, size_t first, size_t count)
     const struct attention *a = slot->attention;
     size_t stride = wnn_attention_padded(a->columns);
     struct matrix query = {&a->query, wnn_attention_offset(a, &a->query, slot->head) + first * a->query.row};
-    struct gemm scores = {.m = count,
+    struct gemm scores = {.kernels = a->kernels,
+                          .m = count,
                           .n = a->columns,
                           .k = a->depth,
                           .unit = a->depth,
@@ -250,7 +255,8 @@ static void attend(const struct slot *slot, size_t first, size_t count)
         factors[r] = wnn_attention_softmax(a, slot->scores + r * stride, slot->mask,
                                            mask_offset + (first + r) * a->mask.row);
 
-    struct gemm mix = {.m = count,
+    struct gemm mix = {.kernels = a->kernels,
+                       .m = count,
                        .n = a->width,
                        .k = a->columns,
                        .unit = a->columns,
@@ -271,7 +277,8 @@ static void attend(const struct slot *slot, size_t first, size_t count)
 
 static size_t slot_floats(const struct attention *a)
 {
-    return wnn_gemm_packed_floats(a->columns, a->depth) + wnn_gemm_packed_floats(a->width, a->columns) +
+    return wnn_gemm_packed_floats(a->kernels, a->columns, a->depth) +
+           wnn_gemm_packed_floats(a->kernels, a->width, a->columns) +
            (a->block + 1) * wnn_attention_padded(a->columns) + wnn_attention_padded(a->block * a->width);
 }
 
@@ -281,8 +288,8 @@ static void run_slots(void *argument, size_t begin, size_t end)
     size_t items = a->head_count * a->parts;
     for (size_t s = begin; s < end; s++) {
         struct slot slot = {.attention = a, .keys = a->scratch + s * slot_floats(a), .head = SIZE_MAX};
-        slot.values = slot.keys + wnn_gemm_packed_floats(a->columns, a->depth);
-        slot.scores = slot.values + wnn_gemm_packed_floats(a->width, a->columns);
+        slot.values = slot.keys + wnn_gemm_packed_floats(a->kernels, a->columns, a->depth);
+        slot.scores = slot.values + wnn_gemm_packed_floats(a->kernels, a->width, a->columns);
         slot.mask = slot.scores + a->block * wnn_attention_padded(a->columns);
         slot.mixed = slot.mask + wnn_attention_padded(a->columns);
         for (size_t i = items * s / a->slots; i < items * (s + 1) / a->slots; i++) {
@@ -322,6 +329,7 @@ static struct attention describe_attention(const struct node *node, unsigned thr
     const struct shape *value = &node->in[2]->type.shape, *out = &node->out[0]->type.shape;
     unsigned rank = query->rank;
     struct attention a = {
+        .kernels = wnn_float_kernels_of(wnn_cpu_target(node)->isa),
         .query = view_of(query, attrs->queryPermutation),
         .key = view_of(key, attrs->keyPermutation),
         .value = view_of(value, attrs->valuePermutation),

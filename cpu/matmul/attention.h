@@ -6,7 +6,7 @@
 #ifndef CPU_MATMUL_ATTENTION_H_
 #define CPU_MATMUL_ATTENTION_H_
 
-#include "cpu/kernel.h"
+#include "cpu/matmul/gemm.h"
 
 // Matrices in a tensor, one for each head: strides of elements.
 struct view {
@@ -15,6 +15,7 @@ struct view {
 };
 
 struct attention {
+    const struct float_kernels *kernels;      // of the products
     struct view query, key, value, mask, out; // mask.tensor NULL: none
     struct shape heads;                       // the leading dimensions
     size_t head_count, rows, columns, depth, width;

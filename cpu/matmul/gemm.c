@@ -293,7 +293,7 @@ static void cut_terms(const struct gemm *gemm, struct block *block)
 static struct block block_at(const struct gemm *gemm, size_t column, size_t k, size_t limit,
                              const float *panels, bool all)
 {
-    struct block block = {.gemm = gemm, .kernels = wnn_float_kernels(), .column = column, .k = k};
+    struct block block = {.gemm = gemm, .kernels = gemm->kernels, .column = column, .k = k};
     size_t lanes = block.kernels->lanes;
     block.columns = wnn_min(limit, gemm->n - column);
     cut_terms(gemm, &block);
@@ -332,7 +332,7 @@ struct parts {
 static struct parts cut(const struct gemm *gemm, const struct block *block, size_t terms,
                         const struct parallel *parallel)
 {
-    const struct float_kernels *kernels = wnn_float_kernels();
+    const struct float_kernels *kernels = gemm->kernels;
     size_t width = kernels->nr * kernels->lanes, columns = block != NULL ? block->columns : gemm->n;
     struct parts parts = {.gemm = gemm,
                           .block = block,
@@ -426,7 +426,7 @@ static void compute_packed_columns(const struct gemm *gemm, size_t column, const
 static void compute_packed_parts(void *argument, size_t begin, size_t end)
 {
     const struct parts *parts = argument;
-    size_t width = wnn_float_kernels()->nr * wnn_float_kernels()->lanes;
+    size_t width = parts->gemm->kernels->nr * parts->gemm->kernels->lanes;
     end = first_tile(parts, end);
     for (size_t tile = first_tile(parts, begin); tile < end;) {
         struct region region = next_region(parts, &tile, end);
@@ -451,7 +451,7 @@ static size_t first_panel(const struct alone *alone, size_t index)
 static void compute_alone(void *argument, size_t begin, size_t end)
 {
     const struct alone *alone = argument;
-    size_t width = wnn_float_kernels()->nr * wnn_float_kernels()->lanes;
+    size_t width = alone->gemm->kernels->nr * alone->gemm->kernels->lanes;
     float *room = alone->scratch + begin * width * wnn_min(alone->gemm->k, WNN_GEMM_KC);
     for (size_t panel = first_panel(alone, begin); panel < first_panel(alone, end); panel++) {
         size_t k = 0;
@@ -471,7 +471,7 @@ static void compute_alone(void *argument, size_t begin, size_t end)
 static bool run_alone(const struct gemm *gemm, const struct parallel *parallel, float *scratch)
 {
     struct parts parts = cut(gemm, NULL, gemm->k, parallel);
-    size_t most = wnn_min(gemm->n, WNN_GEMM_NC) / (wnn_float_kernels()->nr * wnn_float_kernels()->lanes);
+    size_t most = wnn_min(gemm->n, WNN_GEMM_NC) / (gemm->kernels->nr * gemm->kernels->lanes);
     if (!gemm->in_place || !parts.columns || gemm->m > ALONE_ROWS || parts.count > most)
         return false;
     struct alone alone = {gemm, parts.rows, parts.panels, wnn_min(parts.count, parts.panels), scratch};
@@ -522,9 +522,9 @@ void wnn_gemm_pack_all(const struct gemm *gemm, const struct parallel *parallel,
     }
 }
 
-size_t wnn_gemm_packed_floats(size_t n, size_t k)
+size_t wnn_gemm_packed_floats(const struct float_kernels *kernels, size_t n, size_t k)
 {
-    size_t lanes = wnn_float_kernels()->lanes, unit = WNN_ALIGNMENT / sizeof(float);
+    size_t lanes = kernels->lanes, unit = WNN_ALIGNMENT / sizeof(float);
     return ((n + lanes - 1) / lanes * lanes * k + unit - 1) / unit * unit;
 }
 

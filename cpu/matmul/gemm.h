@@ -95,8 +95,9 @@ struct float_kernels {
     double (*dot_double)(const double *a, const float *b, size_t count);
 };
 
-// The best set for this processor.
+// The best set for this processor, and the one of an ISA, in whose panels weights are packed.
 const struct float_kernels *wnn_float_kernels(void);
+const struct float_kernels *wnn_float_kernels_of(enum isa isa);
 
 // ---------------------------------------------------------------------------------------------------------------
 // Product of matrices
@@ -104,6 +105,7 @@ const struct float_kernels *wnn_float_kernels(void);
 
 // C [m, n] = A [m, k] * B [k, n], where A and B are only known to the functions that deliver pieces of them.
 struct gemm {
+    const struct float_kernels *kernels;
     size_t m, n, k;
 
     // Pieces of a row of A that end at a multiple of `unit` are never joined with the next; k if there are no
@@ -158,9 +160,11 @@ struct gemm {
 void wnn_gemm_run(const struct gemm *gemm, const struct parallel *parallel, float *scratch);
 size_t wnn_gemm_scratch(size_t n, size_t k);
 
-// Packs all of B. Only n, k, unit, panel, and argument are looked at.
+// Packs all of B. Only kernels, n, k, unit, panel, and argument are looked at; this processor need not have
+// the ISA of the kernels.
 void wnn_gemm_pack_all(const struct gemm *gemm, const struct parallel *parallel, float *packed);
-size_t wnn_gemm_packed_floats(size_t n, size_t k); // a multiple of WNN_ALIGNMENT bytes
+size_t wnn_gemm_packed_floats(const struct float_kernels *kernels, size_t n,
+                              size_t k); // a multiple of WNN_ALIGNMENT bytes
 
 // Packs `lanes` columns and `length` rows of a matrix with any strides into a panel, see gemm.panel.
 void wnn_gemm_pack(const float *from, size_t lane_stride, size_t k_stride, unsigned lanes, size_t length,

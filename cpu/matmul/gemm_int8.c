@@ -271,7 +271,10 @@ static uint32_t pack_column(const struct int8_gemm *gemm, const struct form *for
     }
     for (size_t i = 0; i < groups; i++)
         memcpy(to + 4 * i * stride, from + 4 * i, 4);
-    return kernels->size == 1 ? (uint32_t)kernels->sum(bytes, wnn_round_up(count, 64), !form->a_signed) : 0;
+    uint32_t sum = 0;
+    for (size_t i = 0; kernels->size == 1 && i < count; i++)
+        sum += form->a_signed ? bytes[i] : (uint32_t)(int8_t)bytes[i];
+    return sum;
 }
 
 // Items are panels.
@@ -637,7 +640,7 @@ static void read_scale(const struct int8_gemm *gemm, size_t column, float *scale
 
 static struct int8_gemm gemm_of(const struct int8_product *product)
 {
-    const struct int8_kernels *kernels = wnn_int8_kernels();
+    const struct int8_kernels *kernels = wnn_int8_kernels(wnn_cpu_target(product->node));
     return (struct int8_gemm){
         .kernels = kernels,
         .numbers = wnn_int8_read(product->node),
@@ -659,7 +662,8 @@ static struct int8_gemm gemm_of(const struct int8_product *product)
 static size_t packed_bytes(const struct node *node)
 {
     struct int8_product product = product_of(node);
-    return wnn_int8_gemm_packed_bytes(wnn_int8_kernels(), product.n, product.k, product.k);
+    return wnn_int8_gemm_packed_bytes(wnn_int8_kernels(wnn_cpu_target(node)), product.n, product.k,
+                                      product.k);
 }
 
 static void pack_weights(const struct kernel_call *call, void *packed)

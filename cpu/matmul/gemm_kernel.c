@@ -15,3 +15,8 @@ const struct float_kernels *wnn_float_kernels(void)
 {
     return WNN_BEST_ISA(&kernels);
 }
+
+const struct float_kernels *wnn_float_kernels_of(enum isa isa)
+{
+    return WNN_FOR_ISA(isa, &kernels);
+}

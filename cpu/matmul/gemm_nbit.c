@@ -39,8 +39,9 @@ struct nbit_product {
     bool transposed; // terms lie side by side
     struct gemm_scale scale;
     float *c;
-    bool packs;  // as strips
-    bool rounds; // rows, to integers
+    bool packs;                                    // as strips
+    bool rounds;                                   // rows, to integers
+    const struct strip_int8_kernels *int8_kernels; // with `rounds`
     struct strips strips;
 };
 
@@ -127,7 +128,7 @@ static int32_t middle_of(WNNDataType type)
 
 static bool has_vectors(void)
 {
-    return wnn_isa() == WNN_ISA_AVX512;
+    return wnn_isa_of_numbers() == WNN_ISA_AVX512;
 }
 
 // The floats of the 4-bit numbers from 0 to 15, less the middle.
@@ -1024,7 +1025,7 @@ static bool run_int8(const struct nbit_product *product, const struct parallel *
 {
     const struct strips *strips = &product->strips;
     struct int8_product p = {.product = product,
-                             .kernels = wnn_strip_int8_kernels(0),
+                             .kernels = product->int8_kernels,
                              .interrupt = parallel->interrupt,
                              .tiles = tile_count(product)};
     size_t rows = p.tiles * WNN_STRIP_TILE, runs = wnn_strip_int8_runs(strips),
@@ -1093,6 +1094,7 @@ static void choose(const struct node *node, void *choice)
     product.strips.zeros =
         product.packs && has_zeros(product.weights.type, node->in[wnn_prologue_scale(node, 1) + 1]);
     product.rounds = node->lowering == LOWER_ROUNDED;
+    product.int8_kernels = product.rounds ? wnn_strip_int8_kernels(wnn_cpu_target(node)) : NULL;
     *(struct nbit_product *)choice = product;
 }
 
@@ -1195,7 +1197,8 @@ static void run_gemm(const struct kernel_call *call)
     } else if (is_thin(&product)) {
         run_thin(&product, call->parallel, &scratch);
     } else {
-        struct gemm gemm = {.m = product.m,
+        struct gemm gemm = {.kernels = wnn_float_kernels(),
+                            .m = product.m,
                             .n = product.n,
                             .k = product.k,
                             .unit = product.k,
@@ -1247,7 +1250,7 @@ static uint64_t packed_variant(const struct node *node)
 static bool rounds(const struct node *node)
 {
     const struct nbit_product product = product_of(node);
-    return product.packs && product.m >= MIN_INT8_ROWS && wnn_strip_int8_kernels(0);
+    return product.packs && product.m >= MIN_INT8_ROWS && wnn_strip_int8_kernels(wnn_cpu_target(node));
 }
 
 static const char *method(const struct node *node)

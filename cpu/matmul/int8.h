@@ -71,10 +71,7 @@ struct int8_kernels {
                       uint8_t *out);
 };
 
-const struct int8_kernels *wnn_int8_kernels(void);
-
-// The sets that this processor has, the best one first; NULL behind the last.
-const struct int8_kernels *wnn_int8_kernel_set(unsigned number);
+const struct int8_kernels *wnn_int8_kernels(const struct cpu_target *target);
 
 // Where column i of a panel of 32 stands if panels are ordered: packing the results undoes it.
 static inline size_t wnn_int8_column_order(size_t i)
@@ -179,7 +176,7 @@ static inline void wnn_int8_gather(const uint8_t *from, size_t stride, size_t co
 
 size_t wnn_int8_gemm_packed_bytes(const struct int8_kernels *kernels, size_t n, size_t k, size_t unit);
 
-// Packs B; nothing of A and C is looked at.
+// Packs B; nothing of A and C is looked at, and this processor need not be the one that the kernels are for.
 void wnn_int8_gemm_pack(const struct int8_gemm *gemm, const struct parallel *parallel, char *packed);
 
 size_t wnn_int8_gemm_scratch(const struct int8_gemm *gemm, unsigned threads);

@@ -282,20 +282,16 @@ WNN_INLINE words_any dot_any(words_any sum, words_any a, words_any b)
 #define DOT(sum, a, b, flip) dot_any(sum, a, b)
 #include "cpu/matmul/int8_kernel.inc"
 
-const struct int8_kernels *wnn_int8_kernel_set(unsigned number)
+const struct int8_kernels *wnn_int8_kernels(const struct cpu_target *target)
 {
 #if WNN_X86_64
-    if (wnn_has_avx512_vnni() && number-- == 0)
+    if (target->avx512_vnni)
         return &avx512_vnni_kernels;
-    if (wnn_has_avx_vnni() && number-- == 0)
+    if (target->avx_vnni)
         return &avx_vnni_kernels;
-    if (wnn_isa() >= WNN_ISA_AVX2 && number-- == 0)
+    if (target->isa >= WNN_ISA_AVX2)
         return &avx2_kernels;
 #endif
-    return number == 0 ? &any_kernels : NULL;
-}
-
-const struct int8_kernels *wnn_int8_kernels(void)
-{
-    return wnn_int8_kernel_set(0);
+    (void)target;
+    return &any_kernels;
 }

@@ -18,6 +18,7 @@ enum product_method {
 // One product of matrices, and what follows it.
 struct float_product {
     enum product_method method;
+    const struct float_kernels *kernels; // whose panels are packed
     size_t m, n, k;
     const float *a, *b;
     const float *packed;                    // B as panels, or NULL
@@ -274,6 +275,7 @@ static struct gemm gemm_of(const struct float_product *product)
     bool row =
         product->scale.addend != NULL && product->scale.addend_row == 0 && product->scale.addend_column == 1;
     return (struct gemm){
+        .kernels = product->kernels,
         .m = product->m,
         .n = product->n,
         .k = product->k,
@@ -370,7 +372,8 @@ static void run_one(const struct batch *batch, size_t index, const struct parall
         product.strips += b_offset / (product.k * product.n) *
                           (wnn_half_strips_bytes(product.n, product.k) / sizeof *product.strips);
     else if (product.packed != NULL)
-        product.packed += b_offset / (product.k * product.n) * wnn_gemm_packed_floats(product.n, product.k);
+        product.packed += b_offset / (product.k * product.n) *
+                          wnn_gemm_packed_floats(product.kernels, product.n, product.k);
     else if (product.b_halves != NULL)
         product.b_halves += b_offset;
     else
@@ -401,7 +404,8 @@ static void choose(const struct node *node, void *choice)
 {
     const struct matrix_product p = wnn_node_matrix_product(node);
     struct batch *batch = choice;
-    *batch = (struct batch){.product = {.m = p.m,
+    *batch = (struct batch){.product = {.kernels = wnn_float_kernels_of(wnn_cpu_target(node)->isa),
+                                        .m = p.m,
                                         .n = p.n,
                                         .k = p.k,
                                         .a_row = p.a_row,
@@ -508,7 +512,8 @@ static size_t packed_bytes(const struct node *node)
     if (!wnn_has_weights(node) || wnn_shape_elements(&node->out[0]->type.shape) == 0)
         return 0;
     if (product->method == PANELS)
-        return batch.of.b_count * wnn_gemm_packed_floats(product->n, product->k) * sizeof(float);
+        return batch.of.b_count * wnn_gemm_packed_floats(product->kernels, product->n, product->k) *
+               sizeof(float);
     if (is_in_strips(product, b))
         return batch.of.b_count * wnn_half_strips_bytes(product->n, product->k);
     return b->type == WNNDataType_Float16 && !reads_halves(product)
@@ -571,7 +576,8 @@ static void pack_weights(const struct kernel_call *call, void *packed)
         return;
     }
     float *to = packed;
-    for (size_t i = 0; i < batch.of.b_count; i++, to += wnn_gemm_packed_floats(product->n, product->k)) {
+    for (size_t i = 0; i < batch.of.b_count;
+         i++, to += wnn_gemm_packed_floats(product->kernels, product->n, product->k)) {
         struct gemm gemm = gemm_of(product);
         if (b->type == WNNDataType_Float16)
             product->b_halves = (const uint16_t *)b->data + i * product->k * product->n;

@@ -183,20 +183,20 @@ WNN_INLINE DOT_PRODUCT void octets_neon(const unsigned char *from, words_any *to
 #include "cpu/matmul/strips_int8.inc"
 #endif
 
-const struct strip_int8_kernels *wnn_strip_int8_kernels(unsigned number)
+const struct strip_int8_kernels *wnn_strip_int8_kernels(const struct cpu_target *target)
 {
 #if WNN_X86_64
-    if (wnn_has_avx512_vnni() && number-- == 0)
+    if (target->avx512_vnni)
         return &avx512_vnni_kernels;
-    if (wnn_has_avx_vnni() && number-- == 0)
+    if (target->avx_vnni)
         return &avx_vnni_kernels;
-    if (wnn_isa() >= WNN_ISA_AVX2 && number-- == 0)
+    if (target->isa >= WNN_ISA_AVX2)
         return &avx2_kernels;
 #elif defined(__aarch64__) && !defined(WNN_PLAIN)
-    if (wnn_has_dot_product() && number-- == 0)
+    if (target->dot_product)
         return &neon_kernels;
 #endif
-    (void)number;
+    (void)target;
     return NULL;
 }
 

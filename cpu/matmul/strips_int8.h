@@ -23,8 +23,8 @@ struct strip_int8_rows {
 // What one instruction set does best.
 struct strip_int8_kernels;
 
-// Best first; NULL: there are no more, or none at all.
-const struct strip_int8_kernels *wnn_strip_int8_kernels(unsigned number);
+// The best of a target; NULL: it has none.
+const struct strip_int8_kernels *wnn_strip_int8_kernels(const struct cpu_target *target);
 
 size_t wnn_strip_int8_words(const struct strips *strips);
 size_t wnn_strip_int8_runs(const struct strips *strips);

@@ -48,8 +48,9 @@ struct recurrent {
     bool whole; // an activation looks at all hidden units
     WNNRecurrentNetworkDirection direction;
     size_t steps, directions, batch, inputs, hidden;
-    const float *panels; // the packed weights for the input, or NULL
-    float *sums;         // the input's share as they give it, [steps of a chunk, batch, blocks, hidden]
+    const float *panels;                 // the packed weights for the input, or NULL
+    const struct float_kernels *kernels; // of the panels
+    float *sums; // the input's share as they give it, [steps of a chunk, batch, blocks, hidden]
     // NULL where absent.
     const float *input, *weight, *recurrent_weight, *bias, *recurrent_bias, *peephole;
     const float *initial_hidden, *initial_cell;
@@ -97,6 +98,7 @@ enum {
 
 struct sizes {
     size_t rows, inputs, hidden, directions, width; // of the product of a chunk; of all gates
+    const struct float_kernels *kernels;            // whose panels are packed
 };
 
 static struct sizes sizes_of(const struct node *node)
@@ -104,9 +106,10 @@ static struct sizes sizes_of(const struct node *node)
     const struct shape *input = &node->in[0]->type.shape, *recurrent = &node->in[2]->type.shape;
     bool cell = input->rank == 2;
     size_t steps = cell ? 1 : input->dim[0], batch = input->dim[cell ? 0 : 1];
-    return (struct sizes){steps_of_chunk(steps, batch) * batch, input->dim[cell ? 1 : 2],
-                          recurrent->dim[recurrent->rank - 1], cell ? 1 : recurrent->dim[0],
-                          recurrent->dim[recurrent->rank - 2]};
+    return (struct sizes){
+        steps_of_chunk(steps, batch) * batch, input->dim[cell ? 1 : 2],
+        recurrent->dim[recurrent->rank - 1],  cell ? 1 : recurrent->dim[0],
+        recurrent->dim[recurrent->rank - 2],  wnn_float_kernels_of(wnn_cpu_target(node)->isa)};
 }
 
 static bool uses_panels(const struct sizes *sizes)
@@ -118,8 +121,9 @@ static bool uses_panels(const struct sizes *sizes)
 static size_t packed_floats(const struct sizes *sizes)
 {
     size_t all = sizes->directions * sizes->width * sizes->inputs * sizeof(float);
-    return uses_panels(sizes) ? sizes->directions * wnn_gemm_packed_floats(sizes->width, sizes->inputs)
-                              : wnn_aligned(all) / sizeof(float);
+    return uses_panels(sizes)
+               ? sizes->directions * wnn_gemm_packed_floats(sizes->kernels, sizes->width, sizes->inputs)
+               : wnn_aligned(all) / sizeof(float);
 }
 
 static size_t packed_bytes(const struct node *node)
@@ -158,13 +162,14 @@ static void pack_matrices(const struct kernel_call *call, void *packed)
     for (size_t d = 0; uses_panels(&sizes) && d < sizes.directions; d++) {
         struct tensor weights = call->in[1];
         weights.data = (char *)weights.data + d * direction_bytes;
-        struct gemm gemm = {.n = sizes.width,
+        struct gemm gemm = {.kernels = sizes.kernels,
+                            .n = sizes.width,
                             .k = sizes.inputs,
                             .unit = sizes.inputs,
                             .panel = pack_weights,
                             .argument = &weights};
-        wnn_gemm_pack_all(&gemm, call->parallel,
-                          (float *)packed + d * wnn_gemm_packed_floats(sizes.width, sizes.inputs));
+        size_t floats = wnn_gemm_packed_floats(sizes.kernels, sizes.width, sizes.inputs);
+        wnn_gemm_pack_all(&gemm, call->parallel, (float *)packed + d * floats);
     }
     wnn_floats_copy(&call->in[2], (float *)packed + packed_floats(&sizes), call->parallel);
 }
@@ -186,6 +191,7 @@ static void multiply_input(const struct chunk *chunk, const struct parallel *par
     const struct recurrent *r = chunk->line->recurrent;
     size_t width = r->gates * r->hidden;
     struct gemm gemm = {
+        .kernels = r->kernels,
         .m = chunk->steps * r->batch,
         .n = width,
         .k = r->inputs,
@@ -194,7 +200,7 @@ static void multiply_input(const struct chunk *chunk, const struct parallel *par
         .c = r->sums,
         .row_stride = width,
         .argument = r->input + chunk->first * r->batch * r->inputs,
-        .packed = r->panels + chunk->line->direction * wnn_gemm_packed_floats(width, r->inputs),
+        .packed = r->panels + chunk->line->direction * wnn_gemm_packed_floats(r->kernels, width, r->inputs),
     };
     wnn_gemm_run(&gemm, parallel, NULL);
 }
@@ -582,6 +588,7 @@ static void set_weights(struct recurrent *r, const struct kernel_call *call, str
         return;
     }
     r->panels = call->packed;
+    r->kernels = sizes.kernels;
     r->sums = wnn_scratch_take(scratch, sizes.rows * sizes.width * sizeof *r->sums);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/simd/isa.h"
 
+_Thread_local bool wnn_portable_numbers;
+
 #if defined(__aarch64__)
 #include <sys/auxv.h>
 

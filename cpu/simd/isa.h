@@ -5,9 +5,9 @@
 //   loops over vectors that are written out (lanes.h) stand in a file that each_isa.inc includes for each;
 //   what a macro defines is defined for each by WNN_FOR_EACH_ISA(DEFINE, ...);
 //   a plain loop that the compiler vectorizes gets its variants by WNN_VARIANTS.
-// WNN_BEST_ISA(name) is the variant for this processor. AVX-512 would gain little where memory is the limit,
-// and make the library half as large again: such loops have no variant for it, and stand in the macros of
-// which the names end in 256.
+// WNN_BEST_ISA(name) is the variant for this processor, and WNN_FOR_ISA(isa, name) that for an ISA. AVX-512
+// would gain little where memory is the limit, and make the library half as large again: such loops have no
+// variant for it, and stand in the macros of which the names end in 256.
 
 #ifndef CPU_ISA_H_
 #define CPU_ISA_H_
@@ -34,14 +34,26 @@
     DEFINE(any, WNN_NO_TARGET, __VA_ARGS__) DEFINE(avx2, WNN_TARGET_AVX2, __VA_ARGS__)
 #define WNN_FOR_EACH_ISA(DEFINE, ...)                                                                        \
     WNN_FOR_EACH_ISA_256(DEFINE, __VA_ARGS__) DEFINE(avx512, WNN_TARGET_AVX512, __VA_ARGS__)
-#define WNN_BEST_ISA_256(name) (wnn_isa() >= WNN_ISA_AVX2 ? name##_avx2 : name##_any)
-#define WNN_BEST_ISA(name)     (wnn_isa() == WNN_ISA_AVX512 ? name##_avx512 : WNN_BEST_ISA_256(name))
+#define WNN_FOR_ISA_256(isa, name) ((isa) >= WNN_ISA_AVX2 ? name##_avx2 : name##_any)
+#define WNN_FOR_ISA(isa, name)                                                                               \
+    ((isa) == WNN_ISA_AVX512 ? name##_avx512 : (isa) == WNN_ISA_AVX2 ? name##_avx2 : name##_any)
 #else
 #define WNN_FOR_EACH_ISA_256(DEFINE, ...) DEFINE(any, WNN_NO_TARGET, __VA_ARGS__)
 #define WNN_FOR_EACH_ISA(DEFINE, ...)     DEFINE(any, WNN_NO_TARGET, __VA_ARGS__)
-#define WNN_BEST_ISA_256(name)            (name##_any)
-#define WNN_BEST_ISA(name)                (name##_any)
+#define WNN_FOR_ISA_256(isa, name)        ((void)(isa), name##_any)
+#define WNN_FOR_ISA(isa, name)            ((void)(isa), name##_any)
 #endif
+#define WNN_BEST_ISA_256(name) WNN_FOR_ISA_256(wnn_isa_of_numbers(), name)
+#define WNN_BEST_ISA(name)     WNN_FOR_ISA(wnn_isa_of_numbers(), name)
+
+// Set on a thread while it computes constants of a graph that is compiled: sums have another order, and
+// products another rounding, in each ISA, and what is compiled must not depend on where that happens.
+extern _Thread_local bool wnn_portable_numbers;
+
+static inline enum isa wnn_isa_of_numbers(void)
+{
+    return wnn_portable_numbers ? WNN_ISA_ANY : wnn_isa();
+}
 
 // Stands behind a function that wnn_parallel_for may call. What it calls is compiled along with it, if it is
 // in the same file or header.
@@ -104,7 +116,7 @@ typedef void (*wnn_loop_body)(void *argument, size_t begin, size_t end);
 #define WNN_DISPATCH(name, parameters, arguments) WNN_DISPATCH_256(name, parameters, arguments)
 #endif
 
-// Extensions that few kernels have variants for.
+// Extensions of this processor that few kernels have variants for.
 static inline bool wnn_has_avx512_vnni(void)
 {
     return wnn_isa() == WNN_ISA_AVX512 && WNN_CPU_HAS("avx512vnni");

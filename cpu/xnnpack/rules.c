@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/xnnpack/rules.h"
 
-#include "lib/isa.h"
+#include "cpu/target.h"
 
 #include <math.h>
 
@@ -185,9 +185,9 @@ static void range_of(const struct node *node, bool has_range, struct xnnpack_op 
 
 // The packaged library's matrix kernels for processors with FMA but without AVX-512 keep a sum in memory,
 // which makes them almost three times slower than the processor allows.
-static bool matrices_are_slow(void)
+static bool matrices_are_slow(const struct cpu_target *target)
 {
-    return !IS_NEWER && WNN_CPU_HAS("fma") && !WNN_CPU_HAS("avx512f");
+    return !IS_NEWER && target->isa == WNN_ISA_AVX2;
 }
 
 // Whether the backend's own kernels are the faster ones. Measured on a Xeon with AVX-512, batch 1, with
@@ -216,10 +216,10 @@ static bool own_product_is_faster(const struct xnnpack_op *op)
     bool many = op->group_out >= TILE_COLUMNS && terms >= (taps == 1 ? 24 : 64);
     if (op->kind == XNNPACK_CONVOLUTION && !op->channels_first && op->groups == 1)
         return true;
-    if (op->channels_first && op->kind == XNNPACK_CONVOLUTION && !matrices_are_slow())
+    if (op->channels_first && op->kind == XNNPACK_CONVOLUTION && !op->slow_matrices)
         return (op->groups > 1 && op->group_out < 8) ||
                (many && !IS_NEWER && (taps == 1 || weights >= 1u << 19));
-    return many && (!op->channels_first || IS_NEWER || matrices_are_slow());
+    return many && (!op->channels_first || IS_NEWER || op->slow_matrices);
 }
 
 // Whether a transposed convolution makes rows without gaps and overlaps, which the backend's kernel computes
@@ -410,7 +410,7 @@ static bool describe_product(const struct node *node, struct xnnpack_op *op)
         op->kernel[i] = op->stride[i] = op->dilation[i] = 1;
     // The backend's own product needs no second copy of the weights and is as fast or faster, but for a few
     // rows of which it makes no tile (4x256x256: 1.4 times XNNPACK's time).
-    bool small = p.m < 8 && p.k * p.n <= 1u << 17 && !(matrices_are_slow() && p.k >= 64);
+    bool small = p.m < 8 && p.k * p.n <= 1u << 17 && !(op->slow_matrices && p.k >= 64);
     op->refusal = small ? beyond : slower;
     return sizes_fit(op) && small && weights_fit(op, 1) && addend_fits(node, &p);
 }
@@ -495,7 +495,7 @@ bool wnn_xnnpack_describe(const struct node *node, struct xnnpack_op *op)
     static bool (*const rules[WNN_OP_END])(const struct node *node,
                                            struct xnnpack_op *op) = {XNNPACK_OPERATORS(F)};
 #undef F
-    *op = (struct xnnpack_op){.groups = 1};
+    *op = (struct xnnpack_op){.groups = 1, .slow_matrices = matrices_are_slow(wnn_cpu_target(node))};
     if (!rules[node->op])
         return false;
     bool quantized = wnn_is_quantized(node), adds = wnn_epilogue(node).addend > 0;

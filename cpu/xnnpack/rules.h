@@ -36,6 +36,8 @@ struct xnnpack_op {
     size_t group_in, group_out;
     size_t group_step, out_step, in_step, step[2];
 
+    bool slow_matrices; // on the processor that it is for: see rules.c
+
     float min, max;
     bool activate;       // the activation is not (only) the range: it has to be applied to the output
     uint64_t memory;     // bytes that XNNPACK will allocate for itself, at most
