@@ -125,7 +125,7 @@ static bool check_text(struct error *error, const char *what, WNNStringView have
 
 static bool check_target(const struct load *load, const struct stored_head *head, struct error *error)
 {
-    char library[64], target[STORED_TARGET_TEXT];
+    char library[STORED_LIBRARY_TEXT], target[STORED_TARGET_TEXT];
     struct text library_text = TEXT(library), target_text = TEXT(target);
     library[0] = target[0] = 0;
     wnn_stored_library(&library_text);
@@ -510,6 +510,8 @@ bool wnn_load_graph(const struct load *load, struct graph *graph, struct loaded 
     uint64_t transcript_at;
     *loaded = (struct loaded){0};
     graph->source = wnn_constant_ref(load->source);
+    if (load->backend->target)
+        wnn_graph_set_target(graph, load->backend->target(load->state));
     if (!check_source(load, &transcript_at, error))
         return false;
     wnn_arena_init(&reader.arena, graph->arena.allocator);

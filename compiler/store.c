@@ -602,7 +602,7 @@ static void fill_header(struct writer *writer)
 static void put_text(struct writer *writer)
 {
     const struct store *store = writer->store;
-    char library[64], target[STORED_TARGET_TEXT];
+    char library[STORED_LIBRARY_TEXT], target[STORED_TARGET_TEXT];
     struct text library_text = TEXT(library), target_text = TEXT(target);
     wnn_stored_library(&library_text);
     target[0] = 0;

@@ -27,6 +27,7 @@ enum {
     STORED_TRANSCRIPT_BYTES = 64, // of its header
     STORED_PLACE_BYTES = 24,      // of a constant
     STORED_ARRANGED = 1,          // of a constant: operand->arranged
+    STORED_LIBRARY_TEXT = 64,     // bytes of the library's name
     STORED_TARGET_TEXT = 512      // bytes of what a backend says of its target
 };
 #define STORED_NONE UINT32_MAX // no operand, list or blob

@@ -39,7 +39,7 @@ VALUES = {
     'const WNNSerializeDescriptor *': '&f->serialize', 'const WNNDeserializeDescriptor *': '&f->deserialize',
     'WNNDeserializedGraph *': '&f->deserialized',
     'const WNNSaveGraphDescriptor *': '&f->save', 'const WNNLoadGraphDescriptor *': '&f->load',
-    'WNNCompiledGraphInfo *': '&f->compiled_info',
+    'WNNCompiledGraphInfo *': '&f->compiled_info', 'WNNTargetInfo *': '&f->target_info',
     'WNNGraphInfo *': '&f->graph_info', 'WNNNodeInfo *': 'f->node_infos',
     'const void *': 'f->floats', 'void *': 'f->floats',
     'WNNSizeOperator': 'WNNSizeOperator_Add', 'WNNDimension *': '&f->dimension',

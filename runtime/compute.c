@@ -747,8 +747,8 @@ static WNNFuture queue_execution(struct call *call, const WNNRequestCallbackInfo
     wnn_check_callback(info->nextInChain, 0, &callback, &error);
     struct execution *e = NULL;
     WNNGraph specialization = NULL;
-    if (check_graph(call) && specialize(call, &specialization) && (e = create_execution(call)) &&
-        !call->bind(call, e)) {
+    if (check_graph(call) && wnn_context_executes(call->context, call->method, &error) &&
+        specialize(call, &specialization) && (e = create_execution(call)) && !call->bind(call, e)) {
         drop_execution(call->context, &e->request);
         wnn_request_free(call->context, e);
         e = NULL;

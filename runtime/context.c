@@ -9,6 +9,8 @@
 #include "runtime/processor.h"
 #include "runtime/worker.h"
 
+#include <webnn/compiled.h>
+
 #include <string.h>
 #include <time.h>
 
@@ -73,6 +75,13 @@ bool wnn_context_usable(WNNContext context, struct error *error)
            wnn_fail(error, WNNStatus_InvalidStateError, "the context is lost: %s", queue->lost_message);
 }
 
+bool wnn_context_executes(WNNContext context, const char *method, struct error *error)
+{
+    return !context->described ||
+           wnn_fail(error, WNNStatus_NotSupportedError,
+                    "%s: the context only compiles, for the target \"%s\"", method, context->target);
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Creation
 // ---------------------------------------------------------------------------------------------------------------
@@ -82,7 +91,7 @@ static bool check_descriptor(const WNNContextDescriptor *d, struct error *error)
     static const WNNLimits default_limits = WNN_LIMITS_INIT;
     if (!wnn_check_chain(d->nextInChain,
                          1u << WNNSType_VulkanDevice | 1u << WNNSType_Trace | 1u << WNNSType_Log |
-                             1u << WNNSType_ContextNumerics,
+                             1u << WNNSType_ContextNumerics | 1u << WNNSType_ContextTarget,
                          "context descriptor", error) ||
         !wnn_check_chain(d->lostCallbackInfo.nextInChain, 0, "lost callback info", error) ||
         !wnn_check_chain(d->errorCallbackInfo.nextInChain, 0, "error callback info", error))
@@ -126,6 +135,26 @@ static bool check_descriptor(const WNNContextDescriptor *d, struct error *error)
     const WNNLimits *limits = d->limits ? d->limits : &default_limits;
     return wnn_check_string(limits, "context label", d->label, error) &&
            wnn_check_string(limits, "the name of the device", d->device, error);
+}
+
+// Of a target that is described.
+static bool check_target(const struct backend *backend, const WNNContextDescriptor *d, struct error *error)
+{
+    static const WNNLimits default_limits = WNN_LIMITS_INIT;
+    const WNNContextTarget *target = wnn_chained(d->nextInChain, WNNSType_ContextTarget);
+    if (!target)
+        return true;
+    if (!wnn_check_string(d->limits ? d->limits : &default_limits, "the target", target->target, error))
+        return false;
+    if (wnn_string(target->target).length == 0)
+        return wnn_fail(error, WNNStatus_TypeError, "target: there is no text that describes it");
+    if (wnn_string(d->device).length > 0 || wnn_chained(d->nextInChain, WNNSType_VulkanDevice))
+        return wnn_fail(error, WNNStatus_TypeError,
+                        "target: a device is chosen, but the context is for a target "
+                        "that is described");
+    return backend->takes_target ||
+           wnn_fail(error, WNNStatus_NotSupportedError,
+                    "target: the backend %s compiles only for what it computes on", backend->name);
 }
 
 // Futures of different contexts differ, as good as always, so that those of another context are noticed.
@@ -205,6 +234,22 @@ static void return_external(const WNNVulkanDevice *external)
         external->ended(external->userdata);
 }
 
+static struct string described_target(const WNNContextDescriptor *descriptor)
+{
+    const WNNContextTarget *target = wnn_chained(descriptor->nextInChain, WNNSType_ContextTarget);
+    return target ? wnn_string(target->target) : STRING("");
+}
+
+// What stored graphs say that they are of and for.
+static void name_target(WNNContext context)
+{
+    struct text library = TEXT(context->library), target = TEXT(context->target);
+    if (!context->backend->describe_target)
+        return;
+    wnn_stored_library(&library);
+    context->backend->describe_target(context->state, &target);
+}
+
 static void *worker(void *argument)
 {
     WNNContext context = argument;
@@ -218,12 +263,15 @@ static void *worker(void *argument)
                                             .fast_numerics = context->fast_numerics,
                                             .power_preference = context->power_preference,
                                             .device = wnn_string(descriptor->device),
+                                            .target = described_target(descriptor),
                                             .external =
                                                 wnn_chained(descriptor->nextInChain, WNNSType_VulkanDevice),
                                             .cache = context->cache.load ? &context->cache : NULL,
                                             .log = &context->log};
     bool threads = wnn_threads_create(context, context->parallel.threads, context->start_error);
     bool created = threads && context->backend->create(&options, &context->state, context->start_error);
+    if (created)
+        name_target(context);
     bool runs = created && start_completion_thread(context, context->start_error);
     if (runs &&
         !wnn_thread_start(context->thread_pool, &context->builder, builder, context, context->start_error)) {
@@ -311,6 +359,8 @@ static bool create_context(const struct backend *backend, const WNNContextDescri
     if (!backend->enumerate && wnn_string(descriptor->device).length > 0)
         return wnn_fail(error, WNNStatus_TypeError, "a device is named, but the backend %s has only one",
                         backend->name);
+    if (!check_target(backend, descriptor, error))
+        return false;
     const WNNVulkanDevice *external = wnn_chained(descriptor->nextInChain, WNNSType_VulkanDevice);
     if (external && !backend->handles)
         return wnn_fail(error, WNNStatus_TypeError,
@@ -342,6 +392,7 @@ static bool create_context(const struct backend *backend, const WNNContextDescri
     context->strict_numerics =
         descriptor->strictNumerics || (numerics && numerics->numerics == WNNNumerics_Strict);
     context->fast_numerics = numerics && numerics->numerics == WNNNumerics_Fast;
+    context->described = described_target(descriptor).length > 0;
     context->external = external != NULL;
     if (external)
         context->external_device = *external;
@@ -495,6 +546,25 @@ WNNStatus wnnContextGetVulkanHandles(WNNContext context, WNNVulkanHandles *handl
                  context->backend->name);
     else if (wnn_context_usable(context, &error))
         context->backend->handles(context->state, handles);
+    return wnn_context_report(context, &error);
+}
+
+WNNStatus wnnContextGetTarget(WNNContext context, WNNTargetInfo *info)
+{
+    struct error error = {0};
+    if (!context)
+        return WNNStatus_TypeError;
+    if (!wnn_check_outputs(info, 1, sizeof *info, "target info", &error))
+        return wnn_context_report(context, &error);
+    *info = (WNNTargetInfo)WNN_TARGET_INFO_INIT;
+    if (!context->backend->describe_target)
+        wnn_fail(&error, WNNStatus_NotSupportedError, "the backend %s does not save graphs",
+                 context->backend->name);
+    else
+        *info = (WNNTargetInfo){.library = {context->library, strlen(context->library)},
+                                .backend = {context->backend->name, strlen(context->backend->name)},
+                                .target = {context->target, strlen(context->target)},
+                                .isDescribed = context->described};
     return wnn_context_report(context, &error);
 }
 

@@ -10,6 +10,7 @@
 
 #include "compiler/aliases.h"
 #include "compiler/explain.h"
+#include "compiler/stored.h"
 #include "lib/log.h"
 #include "lib/parallel.h"
 #include "lib/string_pool.h"
@@ -40,7 +41,8 @@ struct WNNContextImpl {
     WNNContextLostCallbackInfo lost_callback;
     WNNErrorCallbackInfo error_callback;
     bool accelerated, strict_numerics, fast_numerics;
-    bool external; // the device is the caller's, who is told when it is not used any more
+    bool described; // what it compiles for is: nothing is executed (WNNContextTarget)
+    bool external;  // the device is the caller's, who is told when it is not used any more
     WNNVulkanDevice external_device;
     WNNPowerPreference power_preference;
     WNNParallelFor host_parallel; // parallelFor NULL: threads of our own
@@ -55,6 +57,9 @@ struct WNNContextImpl {
     WNNLog log;                   // callback NULL: none
     WNNOperatorLimits *operator_limits;
     size_t operator_count;
+
+    // Who can load what it saves: STORED_LIBRARY_TEXT and STORED_TARGET_TEXT bytes; empty: nobody.
+    char library[STORED_LIBRARY_TEXT], target[STORED_TARGET_TEXT];
 
     // Of the worker and of whoever runs a request in its place.
     void *state; // of the backend
@@ -197,6 +202,9 @@ bool wnn_tensor_is_alive(const void *origin);
 void wnn_context_ref(WNNContext context);
 void wnn_context_unref(WNNContext context);
 bool wnn_context_usable(WNNContext context, struct error *error); // false: lost
+
+// False: the context only compiles; `method` is what it is asked to do.
+bool wnn_context_executes(WNNContext context, const char *method, struct error *error);
 // Tells the error callback, if there is an error; returns the status.
 WNNStatus wnn_context_report(WNNContext context, const struct error *error);
 

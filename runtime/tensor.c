@@ -175,7 +175,7 @@ static bool check(WNNContext context, const char *method, uint32_t chains,
                   const WNNTensorDescriptor *descriptor, struct descriptor *type, size_t *bytes,
                   struct error *error)
 {
-    if (!wnn_context_usable(context, error))
+    if (!wnn_context_usable(context, error) || !wnn_context_executes(context, method, error))
         return false;
     if (!descriptor)
         return wnn_fail(error, WNNStatus_TypeError, "%s: no descriptor was given", method);

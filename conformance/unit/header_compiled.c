@@ -11,6 +11,9 @@ int main(void)
     const WNNLoadGraphDescriptor v2 = WNN_LOAD_GRAPH_DESCRIPTOR_INIT;
     const WNNCompiledGraphInfo v3 = WNN_COMPILED_GRAPH_INFO_INIT;
     const WNNRecompilable v4 = WNN_RECOMPILABLE_INIT;
+    const WNNContextTarget v5 = WNN_CONTEXT_TARGET_INIT;
+    const WNNTargetInfo v6 = WNN_TARGET_INFO_INIT;
     return !(v0.chain.sType == WNNSType_Savable && !v1.write && !v2.bytes.data && !v2.skipDataCheck &&
-             !v3.dataBytes && v4.chain.sType == WNNSType_Recompilable);
+             !v3.dataBytes && v4.chain.sType == WNNSType_Recompilable &&
+             v5.chain.sType == WNNSType_ContextTarget && !v5.target.data && !v6.isDescribed);
 }

@@ -89,6 +89,7 @@ struct fixture {
 
     WNNLoadGraphDescriptor load;
     WNNCompiledGraphInfo compiled_info;
+    WNNTargetInfo target_info;
     _Alignas(64) unsigned char compiled[8192]; // what it is saved as
     char text[64];
     int calls; // of callbacks

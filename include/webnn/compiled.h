@@ -10,11 +10,15 @@
 // Code for a GPU is not looked at, but compiled again, or taken from the cache of the context (WNNCache). A host that knows
 // who wrote the bytes authenticates them before they are read: then code is run as it is, and nothing is compiled.
 //
-// Only the same library, built of the same sources, for the same backend and target loads them: the instruction sets of a
-// CPU, or a GPU with its driver and its limits. Another one says what differs (NotSupportedError), and the host builds the
-// graph anew; or the bytes hold what was recorded too (WNNRecompilable), and the graph is built of that. The same graph and
-// target give the same bytes, on a GPU as far as its driver compiles the same to the same. Backends that can do it: the CPU,
-// and Vulkan.
+// Only the same library, built of the same sources, for the same backend and target loads them: a sort of CPU, or a GPU with
+// its driver and its limits. Another one says what differs (NotSupportedError), and the host builds the graph anew; or the
+// bytes hold what was recorded too (WNNRecompilable), and the graph is built of that. The same graph and target give the same
+// bytes, on a GPU as far as its driver compiles the same to the same. Backends that can do it: the CPU, and Vulkan.
+//
+// A target is text: of a CPU its architecture, the instructions that kernels are chosen by, and what it shares the work with
+// ("x86-64, AVX-512 AVX-512-VNNI, XNNPACK of 2022 or so"). The number of threads is no part of it. wnnContextGetTarget tells
+// it, and a context can be made for a target that is not there (WNNContextTarget): what it compiles has the bytes that the
+// target itself would have written.
 //
 // Of a graph with sizes that are not known while it is recorded, the bytes hold what was recorded and the constants, which
 // stay there, and the code of a GPU for the sizes that it has been compiled for so far. What is compiled for sizes is compiled
@@ -102,6 +106,34 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+// ---------------------------------------------------------------------------------------------------------------
+// Targets
+// ---------------------------------------------------------------------------------------------------------------
+
+// Chained to WNNContextDescriptor: the context compiles for a target as it is described, whether there is one here or not.
+// It builds, saves and loads graphs, and computes nothing: it has no tensors, and refuses to compute and to dispatch
+// (NotSupportedError). Each thread of this machine helps to pack weights; whatever its processor is, the bytes are the same.
+// TypeError: no text, or a device is chosen too. NotSupportedError: the backend or this library does not compile for it;
+// another architecture of CPUs is never one that it does, since what is computed of constants is rounded in another way
+// there. Backends that can do it: the CPU.
+typedef struct WNNContextTarget {
+    WNNChainedStruct chain; // sType: WNNSType_ContextTarget
+    WNNStringView target;   // as wnnContextGetTarget and wnnGetCompiledGraphInfo tell it
+} WNNContextTarget;
+#define WNN_CONTEXT_TARGET_INIT { { NULL, WNNSType_ContextTarget }, WNN_STRING_VIEW_INIT }
+
+// What the graphs of a context are compiled for: the words that a file has in its head. Text lives as long as the context.
+typedef struct WNNTargetInfo {
+    WNNChainedStruct *nextInChain;
+    WNNStringView library, backend, target;
+    bool isDescribed; // by a WNNContextTarget
+} WNNTargetInfo;
+#define WNN_TARGET_INFO_INIT { NULL, WNN_STRING_VIEW_INIT, WNN_STRING_VIEW_INIT, WNN_STRING_VIEW_INIT, false }
+
+// TypeError: no context, no place for the answer, a chained struct; NotSupportedError: its graphs cannot be saved. Any
+// thread.
+WNN_EXPORT WNNStatus wnnContextGetTarget(WNNContext context, WNNTargetInfo *info);
 
 // ---------------------------------------------------------------------------------------------------------------
 // Saving

@@ -203,6 +203,7 @@ typedef enum WNNSType {
     WNNSType_Savable = 11, // of webnn/compiled.h
     WNNSType_ContextNumerics = 12,
     WNNSType_Recompilable = 13, // of webnn/compiled.h
+    WNNSType_ContextTarget = 14, // of webnn/compiled.h
     WNNSType_VulkanMemoryOwner = 15, // of webnn/vulkan.h
     WNNSType_Force32 = 0x7FFFFFFF
 } WNNSType;
