@@ -8,6 +8,7 @@
 #include "tools/load.h"
 #include "tools/model/mapping.h"
 #include "tools/standard_input.h"
+#include "tools/target_file.h"
 #include "tools/terminal.h"
 
 #include <webnn/compiled.h>
@@ -20,12 +21,16 @@ static const char help[] =
     "Compiles a graph for this machine and this library, and writes it with its weights in the\n"
     "form that kernels read. webnn run and webnn bench take such a file for GRAPH: it is\n"
     "mapped, not read, and is ready in milliseconds. Another library or processor refuses it.\n"
-    "With --backend=gpu it is for the GPU and its driver, and has what that has compiled.\n"
+    "With --backend=gpu it is for the GPU and its driver, and has what that has compiled. With\n"
+    "--target it is for another machine than this one.\n"
     "Sizes that the model leaves open, and --dim and --shape do not say, stay open: webnn run\n"
     "and webnn bench find them in the inputs, or are told by --dim and --shape.\n\n"
     "Usage: webnn compile [OPTIONS] GRAPH FILE\n\n"
     "GRAPH is a model of ONNX or TensorFlow Lite, a .webnn file or a built-in architecture. The\n"
     "name of FILE ends in .wnnc by convention; - is standard output.\n\n"
+    "  --target=FILE     compiles for the machine on which webnn info --json has printed FILE, or\n"
+    "                    for the one that FILE has been compiled for; the same library has to be\n"
+    "                    there. The bytes are those that would have been written there\n"
     "  --portable        the file also holds what the model says, of which another library, for\n"
     "                    another processor or GPU, builds the graph anew. It is larger by the\n"
     "                    weights that kernels here read in a form of their own\n" SESSION_HELP
@@ -35,7 +40,9 @@ static const char help[] =
     "  webnn compile --backend=gpu mobilenet_v2 gpu.wnnc\n"
     "  webnn run --trust --random gpu.wnnc\n"
     "  webnn compile bert.onnx bert.wnnc\n"
-    "  webnn run --random --dim=sequence=128 bert.wnnc\n";
+    "  webnn run --random --dim=sequence=128 bert.wnnc\n"
+    "  ssh server webnn info --json >server.json\n"
+    "  webnn compile --target=server.json mobilenet_v2 server.wnnc\n";
 
 static bool compile(const struct session_options *options, bool portable, const char *path,
                     const char *output, struct session *session, struct model *model, struct error *error)
@@ -55,16 +62,22 @@ static bool compile(const struct session_options *options, bool portable, const 
 
 static int run(int argc, char **argv)
 {
-    static const struct option long_options[] = {
-        {"portable", no_argument, NULL, 'p'}, SESSION_LONG_OPTIONS, {NULL, 0, NULL, 0}};
+    static const struct option long_options[] = {{"portable", no_argument, NULL, 'p'},
+                                                 {"target", required_argument, NULL, 't'},
+                                                 SESSION_LONG_OPTIONS,
+                                                 {NULL, 0, NULL, 0}};
     struct session_options options = SESSION_OPTIONS_INIT;
+    const char *own = options.backend, *path = NULL;
     bool portable = false;
     options.load.late = true;
+    options.backend = NULL;
     for (int option; (option = command_option(argc, argv, long_options)) != -1;) {
         if (option == 'h')
             return command_help(&command_compile);
         if (option == 'p')
             portable = true;
+        else if (option == 't')
+            path = optarg;
         else if (!session_option(&options, option, optarg))
             return command_usage(&command_compile);
     }
@@ -75,10 +88,16 @@ static int run(int argc, char **argv)
     struct session session = {0};
     struct model model = {.builder = NULL};
     struct error error = {WNNStatus_Success, ""};
-    bool good = compile(&options, portable, argv[optind], argv[optind + 1], &session, &model, &error);
+    struct target_file target = {0};
+    bool good = !path || target_file_read(&target, path, options.backend, &error);
+    options.target = target.target;
+    if (!options.backend || path)
+        options.backend = path ? target.backend : own;
+    good = good && compile(&options, portable, argv[optind], argv[optind + 1], &session, &model, &error);
     if (model.builder)
         model_end(&model);
     session_close(&session);
+    target_file_free(&target);
     return good ? CODE_GOOD : command_failed(&error);
 }
 

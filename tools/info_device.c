@@ -4,7 +4,10 @@
 #include "tools/info_model.h"
 #include "tools/json.h"
 #include "tools/memory.h"
+#include "tools/target_file.h"
 #include "tools/terminal.h"
+
+#include <webnn/compiled.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +25,8 @@ struct probe {
     struct error error;
 };
 
-static struct probe probe_device(uint32_t index)
+// Adds what it compiles for to `object`, unless that is NULL.
+static struct probe probe_device(uint32_t index, cJSON *object)
 {
     char number[16];
     struct session session;
@@ -39,6 +43,8 @@ static struct probe probe_device(uint32_t index)
         wnnContextGetOpSupportLimits(session.context, &limits);
         probe.max_tensor_bytes = limits.maxTensorByteLength;
         probe.flushes_denormals = wnn_context_flushes_denormals(session.context);
+        if (object)
+            target_json_add(object, session.context);
     }
     session_close(&session);
     return probe;
@@ -59,8 +65,9 @@ static const char *kind_name(WNNDeviceKind kind)
     return (size_t)kind < sizeof kinds / sizeof *kinds ? kinds[kind] : kinds[0];
 }
 
-static void print_processor(const WNNDeviceInfo *device)
+static void print_processor(const WNNDeviceInfo *device, WNNContext context)
 {
+    WNNTargetInfo target = WNN_TARGET_INFO_INIT;
     printf("   cpu %s%s%s\n", STYLE_BOLD, SHOWN_STRING(device->name), STYLE_NONE);
     printf("       %s, signature 0x%08x, %u processors%s%s\n",
            device->vendorName[0] ? SHOWN_STRING(device->vendorName) : "unknown vendor", device->deviceId,
@@ -68,6 +75,8 @@ static void print_processor(const WNNDeviceInfo *device)
            SHOWN_STRING(device->instructionSets));
     printf("       %s %s with %s\n", SHOWN_STRING(device->driverName),
            SHOWN_STRING(device->driverVersionText), SHOWN_STRING(device->driverInfo));
+    if (wnnContextGetTarget(context, &target) == WNNStatus_Success)
+        printf("       compiles for %s\n", SHOWN(wnn_string(target.target)));
 }
 
 static void print_driver(const WNNDeviceInfo *device)
@@ -89,7 +98,7 @@ static void print_device(const WNNDeviceInfo *device)
     printf("       %s, %s of memory, Vulkan %s\n", kind_name(device->kind),
            bytes_text(device->memoryBytes, (char[BYTES_TEXT]){0}), SHOWN_STRING(device->apiVersionText));
     print_driver(device);
-    struct probe probe = probe_device(device->index);
+    struct probe probe = probe_device(device->index, NULL);
     if (probe.open)
         printf("       tensors of up to %s, %s denormal numbers, opened in %.0f ms\n",
                bytes_text(probe.max_tensor_bytes, (char[BYTES_TEXT]){0}),
@@ -122,7 +131,7 @@ static cJSON *device_json(const WNNDeviceInfo *device)
     cJSON_AddStringToObject(object, "uuid", uuid_text(device->uuid, (char[37]){0}));
     cJSON_AddNumberToObject(object, "memory_bytes", (double)device->memoryBytes);
     cJSON_AddStringToObject(object, "vulkan_version", device->apiVersionText);
-    struct probe probe = probe_device(device->index);
+    struct probe probe = probe_device(device->index, object);
     cJSON_AddBoolToObject(object, "usable", probe.open);
     if (probe.open) {
         cJSON_AddNumberToObject(object, "max_tensor_bytes", (double)probe.max_tensor_bytes);
@@ -166,7 +175,6 @@ void info_devices_print(bool json)
     info_target_open(&cpu, "cpu");
     if (cpu.open)
         wnnContextGetDeviceInfo(cpu.session.context, &processor);
-    info_target_close(&cpu);
     wnnEnumerateDevices(MAX_DEVICES, devices, &count);
     count = count < MAX_DEVICES ? count : MAX_DEVICES;
     if (json) {
@@ -174,8 +182,12 @@ void info_devices_print(bool json)
         cJSON_AddStringToObject(object, "version", wnnGetVersionText().data);
         cJSON_AddItemToObject(object, "backends", backends_json());
         cJSON *array = must(cJSON_AddArrayToObject(object, "devices"));
-        if (cpu.open)
-            cJSON_AddItemToArray(array, device_json(&processor));
+        if (cpu.open) {
+            cJSON *item = device_json(&processor);
+            target_json_add(item, cpu.session.context);
+            cJSON_AddItemToArray(array, item);
+        }
+        info_target_close(&cpu);
         for (size_t i = 0; i < count; i++)
             cJSON_AddItemToArray(array, device_json(&devices[i]));
         json_print(object);
@@ -183,7 +195,8 @@ void info_devices_print(bool json)
     }
     printf("%sdevices%s\n", STYLE_BOLD, STYLE_NONE);
     if (cpu.open)
-        print_processor(&processor);
+        print_processor(&processor, cpu.session.context);
+    info_target_close(&cpu);
     if (count == 0)
         printf("  no GPU\n");
     for (size_t i = 0; i < count; i++)

@@ -109,6 +109,11 @@ bool session_open(struct session *session, const struct session_options *options
     numerics.numerics = WNNNumerics_Fast;
     if (options->fast)
         descriptor.nextInChain = &numerics.chain;
+    WNNContextTarget target = WNN_CONTEXT_TARGET_INIT;
+    target.target.data = options->target;
+    target.chain.next = descriptor.nextInChain;
+    if (options->target)
+        descriptor.nextInChain = &target.chain;
     descriptor.device.data = options->device;
     descriptor.budget = options->budget;
     WNNCache cache = file_cache(&session->cache);

@@ -19,6 +19,7 @@ struct session_options {
     bool strict, fast;   // not both
     struct load_options load;
     const char *device; // an index or a UUID, or NULL
+    const char *target; // what to compile for, as wnnContextGetTarget tells it; NULL: what it runs on
     const char *cache;  // a directory for what a GPU compiles; NULL: none
     bool trust;         // code for a GPU in compiled graphs is run as it is
     WNNBudget budget;   // of the context, or NULL

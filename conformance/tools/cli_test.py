@@ -323,6 +323,80 @@ def test_compile(folder):
     bad(1, "its header says", "run", "--random", again)
 
 
+def test_compile_for_target(folder):
+    """For a machine that is described: as that machine would have compiled it. Descriptions that are wrong are refused."""
+    here, path, other, again = map(folder, ("here.wnnc", "a.wnnc", "b.wnnc", "c.wnnc"))
+    devices = json.loads(good("info", "--json"))["devices"]
+    target = next(device["target"] for device in devices if device["type"] == "cpu")
+    check(sorted(target) == ["backend", "library", "target"] and target["backend"] == "cpu", f"the target of the CPU: {target}")
+    check("compiles for " + target["target"] in good("info"), "info tells it, too")
+
+    def described(name, value):
+        with open(folder(name), "w") as file:
+            file.write(value if isinstance(value, str) else json.dumps(value))
+        return "--target=" + folder(name)
+
+    def equal(one, two):
+        with open(one, "rb") as a, open(two, "rb") as b:
+            return a.read() == b.read()
+
+    good("compile", DIGITS_GRAPH, here)
+    for name, value in ("info.json", {"devices": devices}), ("target.json", target), ("device.json", {"target": target}):
+        good("compile", described(name, value), DIGITS_GRAPH, path)
+        check(equal(here, path), name + " describes this machine")
+    good("compile", "--target=" + here, DIGITS_GRAPH, path)
+    check(equal(here, path), "so does what was compiled here")
+    with open(folder("info.json")) as file:
+        check(subprocess.run([WEBNN, "compile", "--target=-", DIGITS_GRAPH, path], stdin=file, env=ENVIRONMENT,
+                             stdout=subprocess.DEVNULL).returncode == 0 and equal(here, path), "standard input does, too")
+
+    architecture, instructions, edition = target["target"].split(", ", 2)
+    plain = {**target, "target": f"{architecture}, {'NEON' if architecture == 'AArch64' else 'portable'}, {edition}"}
+    good("compile", described("plain.json", plain), DIGITS_GRAPH, other)
+    report = json.loads(good("info", "--json", other))
+    check(report["target"] == plain["target"] and report["loads"] == (plain == target), f"for the plainest processor: {report}")
+    good("compile", "--threads=1", "--target=" + other, DIGITS_GRAPH, again)
+    check(equal(other, again), "the same bytes, of the description and of what was compiled for it")
+    if plain != target:
+        bad(1, f"compiled for the target \"{plain['target']}\"", "run", "--random", other)
+
+    def refused(words, value, *more):
+        bad(1, words, "compile", *more, described("wrong.json", value), DIGITS_GRAPH, again)
+
+    refused("expected its own architecture", {**target, "target": "PDP-11, portable, " + edition})
+    refused("expected one of", {**target, "target": f"{architecture}, MMX, {edition}"})
+    refused("does not compile for", {**target, "target": f"{architecture}, {instructions}, XNNPACK of 1999"})
+    refused("would refuse what this one", {**target, "library": "0.0.9 0123"})
+    refused("the text of the target is empty", {**target, "target": ""})
+    refused('no "library"', {"backend": "cpu", "target": "x"})
+    refused('no "backend"', {"library": "x", "target": "x"})
+    refused('has no "threads"', {**target, "threads": 4})
+    refused("is no text", {**target, "target": 4})
+    refused("twice", json.dumps(target)[:-1] + ', "target": "x"}')
+    refused("is no array", {"devices": 4})
+    refused("no device has a target", {"devices": [{"type": "cpu"}]})
+    refused("2 devices have targets", {"devices": [{"target": target}, {"target": target}]})
+    refused("is no object", {"devices": [{"target": "x"}]})
+    refused("of the backend cpu, and not of dummy", target, "--backend=dummy")
+    refused("no backend nonsense", target, "--backend=nonsense")
+    refused("a device is chosen", target, "--device=0")
+    refused("this build has no backend", {**target, "backend": "nonsense"})
+    refused("compiles only for what it computes on", {**target, "backend": "dummy"})
+    for text in "", "4", "[]", "{", "{}", json.dumps(target) + "x", "\0" * 10, "[" * 100000, " " * (1 << 20) + "{}":
+        check(run("compile", described("wrong.json", text), DIGITS_GRAPH, again).returncode == 1, "no description: " + repr(text[:20]))
+    with open(here, "rb") as file:
+        compiled = file.read()
+    for at in 100, 130:
+        with open(path, "wb") as file:
+            file.write(compiled[:at] + bytes([compiled[at] ^ 1]) + compiled[at + 1:])
+        bad(1, "damaged", "compile", "--target=" + path, DIGITS_GRAPH, again)
+    bad(1, "No such file", "compile", "--target=" + folder("none.json"), DIGITS_GRAPH, again)
+    text = json.dumps(target)
+    for i in range(0, len(text), 3 if SANITIZED else 1):
+        result = run("compile", described("wrong.json", text[:i] + chr(ord(text[i]) ^ 1) + text[i + 1:]), DIGITS_GRAPH, again)
+        check(result.returncode == 1 and result.stderr.startswith("webnn: "), f"byte {i} is another one: {result}")
+
+
 def test_compile_for_gpu(folder):
     """The same of a GPU, whose code is run as it is only if one says so."""
     path, again, built, loaded, trusted = map(folder, ("a.wnnc", "b.wnnc", "built.npy", "loaded.npy", "trusted.npy"))

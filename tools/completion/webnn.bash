@@ -137,6 +137,7 @@ _webnn_add_values()
     esac
     case $option$file in
     --weights*FILE | --with-weights*FILE) _webnn_add_files "$front" "$begin" .safetensors .safetensors.index.json ;;
+    --targetFILE) _webnn_add_files "$front" "$begin" .json .wnnc ;;
     --expectFILE) _webnn_add_files "$front" "$begin" .npy ;;
     *FILE) _webnn_add_files "$front" "$begin" ;;
     *DIR) _webnn_add_files "$front" "$begin" / ;;
