@@ -9,6 +9,8 @@
 #include "runtime/backends.h"
 #include "runtime/context.h"
 
+#include <webnn/compiled.h>
+
 #include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
@@ -31,6 +33,10 @@ static const char usage[] =
     "  --serialized           build what a second builder reads of the first one's bytes\n"
     "  --compiled             run what is loaded of the graph that was built and saved\n"
     "  --spoiled=N            with --compiled: load it N times with mistakes in its bytes too\n"
+    "  --constants            inputs are constants, so that compiling a graph computes it\n"
+    "  --target=TEXT          compile for a target that is described; with --save\n"
+    "  --save=FILE            compute nothing: compile all graphs, and write them\n"
+    "  --load=FILE            run the graphs that --save has written with the same options\n"
     "  --threads=N            compute threads; default: one per processor\n"
     "  --without-pass=NAME    leave a pass of the compiler out; may be repeated\n"
     "  --passes               only name the passes\n";
@@ -45,7 +51,7 @@ struct dispute {
 };
 
 struct program {
-    const char *backend, *filter, *junit, *disputed;
+    const char *backend, *filter, *junit, *disputed, *target, *save, *load;
     bool verbose, strict_numerics, refuse_empty, list_passes;
     uint32_t threads, skipped_passes;
     struct subject subject;
@@ -345,6 +351,10 @@ static bool read_options(struct program *program, int count, char **arguments)
         {"serialized", no_argument, NULL, 'z'},
         {"compiled", no_argument, NULL, 'c'},
         {"spoiled", required_argument, NULL, 'o'},
+        {"constants", no_argument, NULL, 'k'},
+        {"target", required_argument, NULL, 'g'},
+        {"save", required_argument, NULL, 'w'},
+        {"load", required_argument, NULL, 'r'},
         {"threads", required_argument, NULL, 't'},
         {"without-pass", required_argument, NULL, 'p'},
         {"passes", no_argument, NULL, 'l'},
@@ -385,6 +395,18 @@ static bool read_options(struct program *program, int count, char **arguments)
             break;
         case 's':
             program->strict_numerics = true;
+            break;
+        case 'k':
+            program->subject.constants = true;
+            break;
+        case 'g':
+            program->target = optarg;
+            break;
+        case 'w':
+            program->save = optarg;
+            break;
+        case 'r':
+            program->load = optarg;
             break;
         case 't':
             program->threads = (uint32_t)strtoul(optarg, NULL, 10);
@@ -440,7 +462,12 @@ static bool create_context(struct program *program, int *code)
     descriptor.strictNumerics = program->strict_numerics;
     descriptor.threadCount = program->threads;
     descriptor.errorCallbackInfo.callback = print_error;
+    WNNContextTarget target = WNN_CONTEXT_TARGET_INIT;
+    target.target.data = program->target;
+    if (program->target)
+        descriptor.nextInChain = &target.chain;
     WNNStatus status = wnn_create_context_on(backend, &descriptor, &program->subject.context);
+    descriptor.nextInChain = NULL;
     if (status != WNNStatus_Success) {
         *code = status == WNNStatus_NotSupportedError ? 77 : 2;
         return false;
@@ -455,6 +482,27 @@ static bool create_context(struct program *program, int *code)
     program->subject.flushes = wnn_context_flushes_denormals(program->subject.context);
     program->subject.values = backend != &wnn_backend_dummy;
     return true;
+}
+
+static bool open_file(const char *path, const char *mode, FILE **file)
+{
+    if (path && !(*file = fopen(path, mode)))
+        fprintf(stderr, "webnn-conformance: %s: %s\n", path, strerror(errno));
+    return !path || *file;
+}
+
+// Everything has been written, or read.
+static bool close_files(struct program *program)
+{
+    FILE *save = program->subject.saved_to, *load = program->subject.loaded_from;
+    bool written = !save || fclose(save) == 0, read = !load || fgetc(load) == EOF;
+    if (!written)
+        perror("webnn-conformance: --save");
+    if (!read)
+        fputs("webnn-conformance: there are more graphs in the file than tests\n", stderr);
+    if (load)
+        fclose(load);
+    return written && read;
 }
 
 static void free_program(struct program *program)
@@ -495,6 +543,9 @@ int main(int count, char **arguments)
     int code;
     if (!create_context(&program, &code))
         return code;
+    if (!open_file(program.save, "wb", &program.subject.saved_to) ||
+        !open_file(program.load, "rb", &program.subject.loaded_from))
+        return 2;
     if (program.disputed != NULL)
         read_disputes(&program);
     for (int i = optind; i < count; i++)
@@ -505,7 +556,7 @@ int main(int count, char **arguments)
     bool written = program.junit == NULL || write_junit(&program);
     printf("%zu passed, %zu failed, %zu skipped\n", count_results(&program, NULL, OUTCOME_PASSED), failed,
            count_results(&program, NULL, OUTCOME_SKIPPED));
-    bool broken = program.broken || !written;
+    bool broken = !close_files(&program) || program.broken || !written;
     free_program(&program);
     return failed > 0 ? 1 : broken ? 2 : 0;
 }

@@ -191,7 +191,8 @@ static bool is_beyond_device(struct run *run, uint64_t bytes)
 static bool add_input(struct run *run, const cJSON *json, bool with_data)
 {
     struct vector *vector = &run->inputs[run->input_count++];
-    bool constant = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "constant"));
+    bool constant =
+        run->subject->constants || cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "constant"));
     bool other = cJSON_HasObjectItem(json, "builder");
     if (!wnn_vector_read(json, with_data, vector, run->message))
         return false;
@@ -382,6 +383,43 @@ static bool build_compiled(struct run *run, size_t count, const WNNNamedOperand 
     return done;
 }
 
+// Compiled, and added to the file behind the number of its bytes.
+static bool build_and_save(struct run *run, size_t count, const WNNNamedOperand *outputs)
+{
+    struct serialized bytes = {0};
+    char message[1024] = "";
+    bool done = wnn_build_savable(run->subject->context, run->builder, count, outputs, &run->graph,
+                                  sizeof message, message) == WNNStatus_Success &&
+                wnn_save_graph(run->graph, &bytes, sizeof message, message) == WNNStatus_Success;
+    uint64_t size = bytes.size;
+    if (!done)
+        fail(run, message);
+    else if (fwrite(&size, sizeof size, 1, run->subject->saved_to) != 1 ||
+             fwrite(bytes.data, 1, bytes.size, run->subject->saved_to) != bytes.size)
+        done = fail(run, "the file cannot be written");
+    free(bytes.data);
+    return done;
+}
+
+// What has been saved so.
+static bool load_saved(struct run *run)
+{
+    uint64_t size;
+    char message[1024] = "";
+    FILE *file = run->subject->loaded_from;
+    if (fread(&size, sizeof size, 1, file) != 1 || size > SIZE_MAX / 2)
+        return fail(run, "the file has no more graphs");
+    unsigned char *data = malloc((size_t)size + 1);
+    bool done = data && fread(data, 1, (size_t)size, file) == size;
+    if (!done)
+        fail(run, "the file ends in a graph");
+    else if (wnn_load_copy(run->subject->context, data, (size_t)size, &run->graph, sizeof message, message) !=
+             WNNStatus_Success)
+        done = fail(run, message);
+    free(data);
+    return done;
+}
+
 static bool build(struct run *run)
 {
     WNNNamedOperand *outputs = calloc(run->expected_count + 1, sizeof *outputs);
@@ -391,7 +429,9 @@ static bool build(struct run *run)
         done = wnn_scope_find(&run->scope, outputs[i].name.data, &outputs[i].operand) ||
                fail(run, "an expected output is not computed");
     }
-    done = done && (run->subject->compiled ? build_compiled(run, run->expected_count, outputs)
+    done = done && (run->subject->compiled      ? build_compiled(run, run->expected_count, outputs)
+                    : run->subject->saved_to    ? build_and_save(run, run->expected_count, outputs)
+                    : run->subject->loaded_from ? load_saved(run)
                     : run->subject->serialized
                         ? build_copy(run, run->expected_count, outputs)
                         : wnn_build_and_wait(run->subject->context, run->builder, run->expected_count,
@@ -485,8 +525,11 @@ static bool run_values(struct run *run)
     enum call_result result = call_operators(run, &count, outputs, &last);
     if (result == CALL_REFUSED)
         return add_builder_error(run, run->builder);
-    return result == CALL_DONE && build(run) && check_graph_outputs(run) &&
-           (run->subject->tensors ? wnn_dispatch_and_wait : wnn_compute_and_wait)(
+    if (result != CALL_DONE || !build(run) || !check_graph_outputs(run))
+        return false;
+    if (run->subject->saved_to)
+        return true;
+    return (run->subject->tensors ? wnn_dispatch_and_wait : wnn_compute_and_wait)(
                run->subject->context, run->graph, run->input_buffer_count, run->input_buffers,
                run->expected_count, run->output_buffers, run->message) &&
            (!run->subject->values || compare_outputs(run));

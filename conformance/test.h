@@ -8,6 +8,7 @@
 #include "lib/text.h"
 
 #include <cjson/cJSON.h>
+#include <stdio.h>
 
 enum outcome {
     OUTCOME_PASSED,
@@ -25,6 +26,9 @@ struct subject {
     bool compiled;      // run what is loaded of the graph that was built and saved
     WNNContext spoiled; // with `compiled`: loads it with mistakes too, so many times; or NULL
     size_t spoiled_count;
+    bool constants;    // inputs are constants of the graph, so that compiling it is computing it
+    FILE *saved_to;    // graphs are compiled and saved there, one behind the other, and not computed; or NULL
+    FILE *loaded_from; // graphs are loaded from what has been saved so, in the same order; or NULL
 };
 
 // `kind` is the file's: "conformance", "derived" or "validation". `message` says what went wrong.
