@@ -7,7 +7,7 @@ Usage: targets.py WEBNN RUNNER EMULATOR OPTIONS... FOLDER
 WEBNN is the program, RUNNER is webnn-conformance, which gets the options and the folder of vectors. The processor is this
 one, and those that qemu-user plays. What is compiled for a target has the same bytes on each of them, and on the processor
 that it is for they are those that are compiled there without a description. That one runs them, and the numbers are right.
-Once more with constants instead of inputs, so that all operators are computed by who compiles.
+Once more with constants instead of inputs, so that all operators are computed by who compiles. Networks likewise.
 """
 import filecmp
 import json
@@ -23,6 +23,8 @@ options = sys.argv[4:]
 PLAYED = {'portable': 'Nehalem', 'AVX2': 'Haswell-noTSX,-pcid,-x2apic,-tsc-deadline,-invpcid'}
 # None of them has these.
 OTHERS = ['AVX2 AVX-VNNI', 'AVX-512', 'AVX-512 AVX-512-VNNI']
+
+NETWORKS = ['mobilenet_v2', 'mobilenet_v2_int8', 'gru', 'lstm']
 
 # A driver of Vulkan that compiles for the processor would not find what it asks it for.
 ENVIRONMENT = {}, {'WNN_EMULATED': '1', 'VK_DRIVER_FILES': '/dev/null', 'VK_ICD_FILENAMES': '/dev/null'}
@@ -60,6 +62,31 @@ def compile_all(folder, cpu, target, *more):
     return name
 
 
+def compile_network(folder, cpu, network, description):
+    name = os.path.join(folder, f'{len(os.listdir(folder))}.wnnc')
+    run(cpu, webnn, 'compile', *(['--target=' + description] if description else []), network, name)
+    return name
+
+
+def check_networks(target, native):
+    """`native`: the CPU that the target is, or False."""
+    with tempfile.TemporaryDirectory() as folder:
+        description = os.path.join(folder, 'target.json')
+        library = json.loads(run(None, webnn, 'info', '--json').splitlines()[-1])['devices'][0]['target']['library']
+        with open(description, 'w') as file:
+            json.dump({'library': library, 'backend': 'cpu', 'target': target}, file)
+        for network in NETWORKS:
+            first = compile_network(folder, None, network, description)
+            for cpu in PLAYED.values():
+                check(filecmp.cmp(first, compile_network(folder, cpu, network, description), shallow=False),
+                      f'{network} for {target}: other bytes when compiled on {cpu}')
+            check(native is False or filecmp.cmp(first, compile_network(folder, native, network, None), shallow=False),
+                  f'{network} for {target}: other bytes than without a description')
+            for name in os.listdir(folder):
+                if name.endswith('.wnnc'):
+                    os.remove(os.path.join(folder, name))
+
+
 def main():
     here = target_of(None)
     architecture, instructions = here.split(', ')[:2]
@@ -81,6 +108,8 @@ def main():
                 check(filecmp.cmp(first, compile_all(folder, natives[name], None, *more), shallow=False),
                       f'{name} {more}: other bytes than without a description')
                 print(name, *more, run(natives[name], runner, *more, '--load=' + first, *options).splitlines()[-1])
+    for name in sorted({*natives, *OTHERS}):
+        check_networks(f'{architecture}, {name}, {edition}', natives.get(name, False))
     return failures > 0
 
 

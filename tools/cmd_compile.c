@@ -67,10 +67,9 @@ static int run(int argc, char **argv)
                                                  SESSION_LONG_OPTIONS,
                                                  {NULL, 0, NULL, 0}};
     struct session_options options = SESSION_OPTIONS_INIT;
-    const char *own = options.backend, *path = NULL;
+    const char *path = NULL;
     bool portable = false;
     options.load.late = true;
-    options.backend = NULL;
     for (int option; (option = command_option(argc, argv, long_options)) != -1;) {
         if (option == 'h')
             return command_help(&command_compile);
@@ -91,8 +90,8 @@ static int run(int argc, char **argv)
     struct target_file target = {0};
     bool good = !path || target_file_read(&target, path, options.backend, &error);
     options.target = target.target;
-    if (!options.backend || path)
-        options.backend = path ? target.backend : own;
+    if (path)
+        options.backend = target.backend;
     good = good && compile(&options, portable, argv[optind], argv[optind + 1], &session, &model, &error);
     if (model.builder)
         model_end(&model);

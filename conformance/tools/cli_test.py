@@ -379,7 +379,7 @@ def test_compile_for_target(folder):
     refused("is no object", {"devices": [{"target": "x"}]})
     refused("of the backend cpu, and not of dummy", target, "--backend=dummy")
     refused("no backend nonsense", target, "--backend=nonsense")
-    refused("a device is chosen", target, "--device=0")
+    refused("a device is named", target, "--device=0")
     refused("this build has no backend", {**target, "backend": "nonsense"})
     refused("compiles only for what it computes on", {**target, "backend": "dummy"})
     for text in "", "4", "[]", "{", "{}", json.dumps(target) + "x", "\0" * 10, "[" * 100000, " " * (1 << 20) + "{}":
