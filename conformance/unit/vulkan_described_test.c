@@ -34,8 +34,9 @@ static WNNStatus create(struct answer *error, const WNNCache *cache, WNNContext 
 
 static WNNContext create_working(const char *on, const WNNCache *cache)
 {
-    struct answer error = {0};
+    static struct answer error; // which the context may tell more of
     WNNContext context;
+    error = (struct answer){0};
     origin = (struct gpu_origin){.target = {on, on ? strlen(on) : 0}};
     create(&error, cache, &context);
     REQUIRE_EQUAL_STR(error.message, "");

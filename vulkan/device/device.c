@@ -57,17 +57,33 @@ bool wnn_gpu_fail(struct gpu *gpu, VkResult result, const char *what, struct err
 // Extensions and features
 // ---------------------------------------------------------------------------------------------------------------
 
-bool wnn_gpu_find_extension(const struct gpu *gpu, list_extensions list, const char *name)
+// The list is the caller's to release; NULL: there is none.
+static VkExtensionProperties *list_all(const struct gpu *gpu, list_extensions list, uint32_t *count)
+{
+    *count = 0;
+    VkResult result = list(gpu, count, NULL);
+    VkExtensionProperties *all =
+        result == VK_SUCCESS ? wnn_allocate(gpu->allocator, *count * sizeof all[0]) : NULL;
+    if (all)
+        result = list(gpu, count, all);
+    if (!all || (result != VK_SUCCESS && result != VK_INCOMPLETE))
+        *count = 0;
+    return all;
+}
+
+static bool contains(const VkExtensionProperties *all, uint32_t count, const char *name)
 {
     bool found = false;
-    uint32_t count = 0;
-    VkResult result = list(gpu, &count, NULL);
-    VkExtensionProperties *all =
-        result == VK_SUCCESS ? wnn_allocate(gpu->allocator, count * sizeof all[0]) : NULL;
-    if (all)
-        result = list(gpu, &count, all);
-    for (uint32_t i = 0; all && (result == VK_SUCCESS || result == VK_INCOMPLETE) && !found && i < count; i++)
+    for (uint32_t i = 0; !found && i < count; i++)
         found = strcmp(all[i].extensionName, name) == 0;
+    return found;
+}
+
+bool wnn_gpu_find_extension(const struct gpu *gpu, list_extensions list, const char *name)
+{
+    uint32_t count;
+    VkExtensionProperties *all = list_all(gpu, list, &count);
+    bool found = contains(all, count, name);
     wnn_release(gpu->allocator, all);
     return found;
 }
@@ -77,14 +93,19 @@ static VkResult list_of_device(const struct gpu *gpu, uint32_t *count, VkExtensi
     return gpu->vk.EnumerateDeviceExtensionProperties(gpu->physical, NULL, count, all);
 }
 
-bool wnn_gpu_has_extension(const struct gpu *gpu, const char *name)
+bool wnn_gpu_has_extension(struct gpu *gpu, const char *name)
 {
     bool found = false;
-    if (!gpu->is_external)
-        return wnn_gpu_find_extension(gpu, list_of_device, name);
-    for (size_t i = 0; !found && i < gpu->external.enabledExtensionCount; i++)
+    for (size_t i = 0; gpu->is_external && !found && i < gpu->external.enabledExtensionCount; i++)
         found = strcmp(gpu->external.enabledExtensions[i], name) == 0;
-    return found;
+    if (gpu->is_external)
+        return found;
+    if (!gpu->extensions || gpu->listed != gpu->physical) {
+        wnn_release(gpu->allocator, gpu->extensions);
+        gpu->extensions = list_all(gpu, list_of_device, &gpu->extension_count);
+        gpu->listed = gpu->physical;
+    }
+    return contains(gpu->extensions, gpu->extension_count, name);
 }
 
 // Structures of features, which are lists of booleans, as far as anybody asks for them: how many booleans,

@@ -126,6 +126,9 @@ struct gpu {
     VkDevice device;
     VkQueue queue;
     uint32_t family;
+    VkExtensionProperties *extensions; // of the physical device `listed`, which takes long to ask for
+    uint32_t extension_count;
+    VkPhysicalDevice listed;
     VkPhysicalDeviceMemoryProperties memory;
     struct capabilities can;
     WNNDeviceInfo info; // of the physical device
@@ -147,7 +150,7 @@ bool wnn_gpu_find_extension(const struct gpu *gpu, list_extensions list, const c
 
 // What the physical device has, or, if it is external, what the caller's device was created with. Of
 // features: the structures of a chain.
-bool wnn_gpu_has_extension(const struct gpu *gpu, const char *name);
+bool wnn_gpu_has_extension(struct gpu *gpu, const char *name);
 void wnn_gpu_get_features(const struct gpu *gpu, VkPhysicalDeviceFeatures2 *features);
 
 // VK_KHR_cooperative_matrix and VK_KHR_shader_bfloat16, for headers that are older.

@@ -590,6 +590,7 @@ bool wnn_gpu_open(struct gpu *gpu, const struct backend_options *options, const 
 
 void wnn_gpu_close(struct gpu *gpu)
 {
+    wnn_release(gpu->allocator, gpu->extensions);
     if (gpu->device) {
         // The caller's device may have other work; ours has ended.
         if (!gpu->is_external)
