@@ -114,6 +114,8 @@ static bool matches(const struct node *mixed, struct match *match, const char **
             reason,
             "what softmax reads is no product, times a constant number, plus a mask, or has other uses");
     match->key = match->scores->in[1];
+    if (match->key->type.type != match->scores->in[0]->type.type)
+        return no(reason, "the keys have another type than the queries");
     // Every head of the result has rows of q of its own.
     const struct shape *query = &match->scores->in[0]->type.shape, *result = &mixed->out[0]->type.shape;
     bool own = query->rank == shape->rank && result->rank == shape->rank;

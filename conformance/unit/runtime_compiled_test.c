@@ -382,6 +382,30 @@ static void test_small(void)
     free(bytes.data);
 }
 
+// Attention of float16 whose constant keys would become float32, since a factor is folded into them.
+static size_t record_scaled_keys(WNNGraphBuilder b, WNNNamedOperand *outputs)
+{
+    WNNOperand query =
+        wnnGraphBuilderCast(b, shaped_input(b, "query", DIMS(4, 8)), WNNDataType_Float16, NULL);
+    WNNOperand value =
+        wnnGraphBuilderCast(b, shaped_input(b, "value", DIMS(6, 5)), WNNDataType_Float16, NULL);
+    WNNOperand keys = constant_of(b, WNNDataType_Float16, DIMS(8, 6), 0.0625),
+               factor = constant_of(b, WNNDataType_Float16, DIMS(6), 0.3);
+    WNNOperand scores = wnnGraphBuilderMul(b, wnnGraphBuilderMatmul(b, query, keys, NULL), factor, NULL);
+    WNNOperand y = wnnGraphBuilderMatmul(b, wnnGraphBuilderSoftmax(b, scores, 1, NULL), value, NULL);
+    outputs[0] = (WNNNamedOperand){view("y"), wnnGraphBuilderCast(b, y, WNNDataType_Float32, NULL)};
+    return 1;
+}
+
+static void test_scaled_keys(void)
+{
+    WNNGraph built = build_recorded(context, record_scaled_keys);
+    struct serialized bytes;
+    require_travels(built, &bytes);
+    wnnGraphRelease(built);
+    free(bytes.data);
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // In place
 // ---------------------------------------------------------------------------------------------------------------
@@ -940,6 +964,7 @@ int main(int argc, char **argv)
     REQUIRE_EQUAL_INT(status, WNNStatus_Success);
     other = create_context(2, false);
     CASE(test_small());
+    CASE(test_scaled_keys());
     CASE(test_models());
     if (is_cpu())
         CASE(test_in_place());
