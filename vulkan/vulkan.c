@@ -849,7 +849,7 @@ bool wnn_vulkan_create(const struct backend_options *options, const struct gpu_o
 
 static bool create_vulkan(const struct backend_options *options, void **state, struct error *error)
 {
-    return wnn_vulkan_create(options, &(struct gpu_origin){0}, state, error);
+    return wnn_vulkan_create(options, &(struct gpu_origin){.target = options->target}, state, error);
 }
 
 static const char *device_name(void *state)
@@ -965,6 +965,7 @@ static bool prefers_nhwc(const struct node *node, uint32_t groups)
 const struct backend wnn_backend_vulkan = {
     .name = "vulkan",
     .create = create_vulkan,
+    .takes_target = true,
     .preferred_layout = WNNInputOperandLayout_NHWC,
     .prefers_nhwc = prefers_nhwc,
     .views = true,

@@ -199,6 +199,25 @@ static void test_running(void)
     wnnContextRelease(context);
 }
 
+// The public way to such a context, which says what it is for.
+static void test_chain(void)
+{
+    struct answer error = {0};
+    WNNContextTarget described = WNN_CONTEXT_TARGET_INIT;
+    WNNTargetInfo info = WNN_TARGET_INFO_INIT;
+    WNNContextDescriptor descriptor = describe_context(&error, NULL);
+    WNNContext context;
+    described.target = view(target);
+    descriptor.deviceType = WNNDeviceType_GPU;
+    descriptor.nextInChain = &described.chain;
+    REQUIRE_EQUAL_INT(wnnCreateContext(&descriptor, &context), WNNStatus_Success);
+    REQUIRE_EQUAL_INT(wnnContextGetTarget(context, &info), WNNStatus_Success);
+    REQUIRE(info.isDescribed && info.target.length == strlen(target));
+    REQUIRE(memcmp(info.target.data, target, info.target.length) == 0);
+    wnnGraphRelease(build(context));
+    wnnContextRelease(context);
+}
+
 // Any other text is refused, or is that of another device.
 static void test_text(void)
 {
@@ -241,6 +260,7 @@ int main(int argc, char **argv)
     wnnContextRelease(context);
     CASE(test_loading());
     CASE(test_running());
+    CASE(test_chain());
     CASE(test_text());
     return cases_end();
 }

@@ -116,7 +116,8 @@ extern "C" {
 // (NotSupportedError). Each thread of this machine helps to pack weights; whatever its processor is, the bytes are the same.
 // TypeError: no text, or a device is chosen too. NotSupportedError: the backend or this library does not compile for it;
 // another architecture of CPUs is never one that it does, since what is computed of constants is rounded in another way
-// there. Backends that can do it: the CPU.
+// there. Backends that can do it: the CPU, and Vulkan, for which no driver is opened: shaders are compiled as far as SPIR-V,
+// and the driver of the device does the rest where it loads them; nodes that are constant are computed there too.
 typedef struct WNNContextTarget {
     WNNChainedStruct chain; // sType: WNNSType_ContextTarget
     WNNStringView target;   // as wnnContextGetTarget and wnnGetCompiledGraphInfo tell it
