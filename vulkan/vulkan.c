@@ -964,8 +964,8 @@ static bool prefers_nhwc(const struct node *node, uint32_t groups)
 
 const struct backend wnn_backend_vulkan = {
     .name = "vulkan",
-    .create = create_vulkan,
     .takes_target = true,
+    .create = create_vulkan,
     .preferred_layout = WNNInputOperandLayout_NHWC,
     .prefers_nhwc = prefers_nhwc,
     .views = true,

@@ -418,6 +418,19 @@ def test_compile_for_gpu(folder):
             check(one.read() == numbers, "what was compiled gives the same numbers: " + name)
     report = json.loads(good("info", "--json", "--backend=gpu", path))
     check(report["loads"] and report["backend"] == "vulkan" and "driver" in report["target"], f"info --json: {report}")
+    # The same device as it is described: compiled for without its driver, and run by it.
+    with open(folder("gpu.json"), "w") as file:
+        json.dump({key: report[key] for key in ("library", "backend", "target")}, file)
+    described, again_described = folder("described.wnnc"), folder("again.wnnc")
+    good("compile", "--target=" + folder("gpu.json"), DIGITS_GRAPH, described)
+    result = subprocess.run([WEBNN, "compile", "--target=" + path, DIGITS_GRAPH, again_described], capture_output=True,
+                            env={**ENVIRONMENT, "VK_DRIVER_FILES": "/dev/null", "VK_ICD_FILENAMES": "/dev/null"})
+    check(result.returncode == 0, f"compiled without a driver: {result.stderr}")
+    with open(described, "rb") as one, open(again_described, "rb") as other:
+        check(one.read() == other.read(), "the same bytes with and without a driver")
+    good("run", "--backend=gpu", "--trust", "--random", "--output=" + trusted, described)
+    with open(trusted, "rb") as one:
+        check(one.read() == numbers, "what was compiled for a described device gives the same numbers")
     # Without --backend it is the one that the file is for.
     good("run", "--random", "--output=" + loaded, path)
     with open(loaded, "rb") as one:
