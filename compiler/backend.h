@@ -207,7 +207,8 @@ struct backend {
 
     // (optional: otherwise graphs of the backend cannot be saved.) What a stored plan depends on, beside the
     // library: one that is to be loaded needs the same text. Of a plan that is savable constants keep their
-    // data, but for those that packed weights stand for.
+    // data, but for those that packed weights stand for, and of one that is weightless those that have an
+    // origin. Constants keep that in any case.
     void (*describe_target)(void *state, struct text *text);
 
     // (optional, both or none) Of a node whose constants may lack their data since its weights come packed
@@ -216,6 +217,10 @@ struct backend {
     // lives; *bytes 0: none that can be stored.
     uint32_t (*packed_inputs)(void *state, const struct node *node);
     const void *(*packed_weights)(const void *executable, const struct node *node, uint64_t *bytes);
+
+    // lower() has the bytes of promised constants by itself (plan.resolver), each when it is needed. Without
+    // it all are there before partition().
+    bool resolves;
 
     // partition() puts bytes of constants in an order of its own (operand->arranged), and takes those of a
     // graph that was loaded as they are; it fails if nothing reads them in that order.

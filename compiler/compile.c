@@ -2,6 +2,7 @@
 #include "compiler/compile.h"
 
 #include "compiler/passes.h"
+#include "compiler/resolve.h"
 
 #include <string.h>
 
@@ -133,6 +134,15 @@ static bool fuses_quantized(const struct compile_options *options)
     return options->backend->supports_quantized && runs(options, FUSE_QUANTIZED);
 }
 
+// Constants with more bytes are made when they are packed, or not if somebody shares what was packed of them.
+// Who watches the passes sees all of them.
+static uint64_t lazy_bytes(const struct compile_options *options)
+{
+    if (!options->backend->resolves || !options->resolver || options->derived || options->observe)
+        return UINT64_MAX;
+    return options->shared ? 1024 : 65536;
+}
+
 static bool run_passes(const struct compile_options *options, const unsigned char *list, size_t count,
                        struct pass_context *context, struct graph *graph)
 {
@@ -143,6 +153,8 @@ static bool run_passes(const struct compile_options *options, const unsigned cha
             continue;
         if (list[i] == FUSE_QUANTIZED)
             context->keep_quantized = false;
+        if (list[i] == CHOOSE_LAYOUT)
+            context->lazy_bytes = lazy_bytes(options);
         if (!wnn_interrupt_check(context->interrupt, context->error) || !pass->run(context, graph))
             return false;
         if (options->observe)
@@ -162,6 +174,7 @@ static struct pass_context begin(const struct compile_options *options, const st
                                  .error = error,
                                  .interrupt = options->interrupt,
                                  .derived = options->derived,
+                                 .lazy_bytes = UINT64_MAX,
                                  .fold_work = WNN_FOLD_WORK(graph->constant_bytes),
                                  .fold_bytes = WNN_FOLD_BYTES(graph->constant_bytes),
                                  .strict = options->strict,
@@ -205,12 +218,16 @@ bool wnn_compile(const struct compile_options *options, struct graph *graph, str
     set_target(options, graph);
     bool done = !options->verify || wnn_verify(graph, "build", error);
     done = done && (options->loaded || run_passes(options, order, sizeof order, &context, graph));
+    if (done && options->resolver && options->resolver->find && !options->backend->resolves)
+        done = wnn_resolve_all(options->resolver, graph, error);
     if (done && options->backend->partition)
-        done = options->backend->partition(options->state, graph, options->derived != NULL, error);
+        done = options->backend->partition(options->state, graph, options->derived || options->shared, error);
     plan->graph = *graph;
     plan->interrupt = options->interrupt;
     plan->savable = options->savable;
-    plan->derived = options->derived;
+    plan->weightless = options->weightless;
+    plan->resolver = options->resolver;
+    plan->derived = options->derived ? options->derived : options->shared;
     plan->workspace = options->workspace;
     *graph = (struct graph){0};
     for (size_t i = 0; i < plan->graph.operand_count; i++)

@@ -16,11 +16,15 @@ struct compile_options {
     const struct interrupt *interrupt; // of the build, or NULL
     bool strict;                       // only passes that keep the numbers of the separate operators
     bool verify;                       // check the invariants after every pass
-    bool savable;                      // for the plan
+    bool savable, weightless;          // for the plan
     bool loaded;                       // the graph is what the passes have made already
-    // That other plans of the recorded graph have part in, or NULL.
-    struct derived *derived;
+    // That other plans of the recorded graph have part in, or NULL; and what is the host's, if there is none
+    // of these, or NULL.
+    struct derived *derived, *shared;
     struct workspace *workspace;
+    // Who has the bytes of promised constants; NULL, or without `find`: they stay promised, and the plan
+    // cannot be lowered.
+    const struct resolver *resolver;
     // (optional) Called after every pass with its name.
     void (*observe)(void *argument, const char *pass, const struct graph *graph);
     void *observer;

@@ -1,16 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/derived.h"
 
+#include "lib/sha256.h"
+#include "ops/attr_sink.h"
 #include "ops/attrs.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #define BUCKETS     256
 #define SMALL_BYTES 1024 // constants up to this size are compared byte by byte
 #define MAX_WORDS   512  // of a key; a node that has more shares nothing
 
-struct entry {
-    struct entry *next;
+enum {
+    MAX_IDENTITIES = 16 // constants of a node that has part in a set of the host's
+};
+
+// Who constants are, whatever graph has them.
+struct identities {
+    unsigned count;
+    unsigned char digests[MAX_IDENTITIES][WNN_SHA256_BYTES]; // by operand of the node; zeros: it is none
+};
+
+struct packed {
+    struct packed *next;
+    atomic_uint users;                   // of packed weights, and the set itself unless it is the host's
+    struct arena arena;                  // of an entry of the host's
+    const struct identities *identities; // likewise
+    size_t bytes;
     uint64_t hash;
     const uint32_t *words;
     size_t word_count;
@@ -19,15 +36,19 @@ struct entry {
     bool complete;
     struct constant **constants; // by operand of the node, references; NULL: it is none
     unsigned operand_count;
-    void *packed;          // or
+    void *memory;          // packed weights, or
     struct constant *made; // a reference
 };
 
 struct derived {
     atomic_uint references;
     struct allocator *allocator;
-    struct arena arena; // of entries
-    struct entry *buckets[BUCKETS];
+    struct arena arena;   // of entries
+    pthread_mutex_t lock; // of all below, and taking an entry
+    struct packed *buckets[BUCKETS];
+    bool shared; // it is the host's
+    void (*ended)(void *argument);
+    void *argument;
     // Of the graph's constants and those that were added, a table with open addresses.
     const struct constant **known;
     size_t known_count, known_mask;
@@ -82,15 +103,36 @@ static void know(struct derived *derived, const struct constant *constant)
     *place = constant;
 }
 
-struct derived *wnn_derived_create(struct allocator *allocator, const struct graph *recorded)
+static struct derived *create(struct allocator *allocator)
 {
     struct derived *derived = wnn_allocate_zero(allocator, sizeof *derived);
     if (!derived)
         return NULL;
     derived->allocator = allocator;
-    derived->max_constant_bytes = recorded->constant_bytes;
     wnn_arena_init(&derived->arena, allocator);
+    pthread_mutex_init(&derived->lock, NULL);
     atomic_init(&derived->references, 1);
+    return derived;
+}
+
+struct derived *wnn_derived_create_shared(struct allocator *allocator, void (*ended)(void *argument),
+                                          void *argument)
+{
+    struct derived *derived = create(allocator);
+    if (!derived)
+        return NULL;
+    derived->shared = true;
+    derived->ended = ended;
+    derived->argument = argument;
+    return derived;
+}
+
+struct derived *wnn_derived_create(struct allocator *allocator, const struct graph *recorded)
+{
+    struct derived *derived = create(allocator);
+    if (!derived)
+        return NULL;
+    derived->max_constant_bytes = recorded->constant_bytes;
     size_t count = 0;
     for (size_t i = 0; i < recorded->operand_count; i++)
         count += recorded->operands[i]->constant != NULL;
@@ -115,19 +157,129 @@ void wnn_derived_unref(struct derived *derived)
     if (!derived || atomic_fetch_sub(&derived->references, 1) != 1)
         return;
     for (size_t i = 0; i < BUCKETS; i++)
-        for (struct entry *entry = derived->buckets[i]; entry; entry = entry->next) {
+        for (struct packed *entry = derived->buckets[i]; entry; entry = entry->next) {
             for (unsigned k = 0; k < entry->operand_count; k++)
                 wnn_constant_unref(entry->constants[k]);
             wnn_constant_unref(entry->made);
-            wnn_release(derived->allocator, entry->packed);
+            wnn_release(derived->allocator, entry->memory);
         }
+    void (*ended)(void *argument) = derived->ended;
+    void *argument = derived->argument;
     wnn_release(derived->allocator, derived->known);
     wnn_arena_free(&derived->arena);
+    pthread_mutex_destroy(&derived->lock);
     wnn_release(derived->allocator, derived);
+    if (ended)
+        ended(argument);
+}
+
+struct allocator *wnn_derived_allocator(struct derived *derived)
+{
+    return derived->allocator;
+}
+
+bool wnn_derived_is_shared(const struct derived *derived)
+{
+    return derived && derived->shared;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Who constants are
+// ---------------------------------------------------------------------------------------------------------------
+
+static void hash_u64(struct sha256 *hash, uint64_t number)
+{
+    unsigned char bytes[8];
+    for (unsigned i = 0; i < 8; i++)
+        bytes[i] = (unsigned char)(number >> 8 * i);
+    wnn_sha256_add(hash, bytes, sizeof bytes);
+}
+
+static bool identify(const struct constant *constant, unsigned char digest[WNN_SHA256_BYTES]);
+
+// By the node that makes it, and what that is made of.
+static bool hash_made(struct sha256 *hash, const struct origin *origin)
+{
+    const struct node *node = origin->made->nodes[0];
+    unsigned char digest[WNN_SHA256_BYTES];
+    struct arena arena;
+    struct sink sink = {.arena = &arena};
+    hash_u64(hash, node->op);
+    hash_u64(hash, origin->output);
+    for (unsigned i = 0; i < node->in_count; i++) {
+        if (!node->in[i]) {
+            hash_u64(hash, UINT64_MAX);
+            continue;
+        }
+        const struct descriptor *type = &node->in[i]->type;
+        if (!identify(node->in[i]->constant, digest))
+            return false;
+        wnn_sha256_add(hash, digest, sizeof digest);
+        hash_u64(hash, type->type);
+        hash_u64(hash, type->shape.rank);
+        for (unsigned d = 0; d < type->shape.rank; d++)
+            hash_u64(hash, type->shape.dim[d]);
+    }
+    wnn_arena_init(&arena, origin->allocator);
+    wnn_sink_attrs(&sink, (enum op)node->op, node->attrs);
+    if (!sink.full)
+        wnn_sha256_add(hash, sink.bytes, sink.size);
+    wnn_arena_free(&arena);
+    return !sink.full;
+}
+
+// By the caller's name for it, by what makes it, by where its bytes are lent, or by these if they are few or
+// have been copied.
+static bool identify(const struct constant *constant, unsigned char digest[WNN_SHA256_BYTES])
+{
+    const struct origin *origin = constant->origin;
+    struct sha256 hash;
+    bool done = true;
+    wnn_sha256_begin(&hash);
+    hash_u64(&hash, constant->bytes);
+    if (origin && !origin->made) {
+        hash_u64(&hash, 1 + origin->id_length);
+        wnn_sha256_add(&hash, origin->id, origin->id_length);
+        hash_u64(&hash, origin->file);
+        hash_u64(&hash, origin->offset);
+    } else if (origin) {
+        hash_u64(&hash, UINT64_MAX);
+        done = hash_made(&hash, origin);
+    } else if (constant->data && (constant->bytes <= SMALL_BYTES || !constant->external)) {
+        hash_u64(&hash, UINT64_MAX - 1);
+        wnn_sha256_add(&hash, constant->data, constant->bytes);
+    } else if (constant->data) {
+        hash_u64(&hash, UINT64_MAX - 2);
+        hash_u64(&hash, (uintptr_t)constant->data);
+    } else {
+        done = false;
+    }
+    wnn_sha256_end(&hash, digest);
+    return done;
+}
+
+bool wnn_derived_identifies(const struct constant *constant)
+{
+    unsigned char digest[WNN_SHA256_BYTES];
+    return identify(constant, digest);
+}
+
+static bool identify_all(const struct node *node, struct identities *identities)
+{
+    *identities = (struct identities){.count = wnn_operand_count(node)};
+    if (identities->count > MAX_IDENTITIES)
+        return false;
+    for (unsigned i = 0; i < identities->count; i++)
+        if (node->in[i] && node->in[i]->constant && !identify(node->in[i]->constant, identities->digests[i]))
+            return false;
+    return true;
 }
 
 bool wnn_derived_knows(const struct derived *derived, const struct node *node)
 {
+    struct identities identities;
+    if (derived->shared)
+        return identify_all(node, &identities);
     for (unsigned i = 0; i < wnn_operand_count(node); i++) {
         const struct constant *constant = node->in[i] ? node->in[i]->constant : NULL;
         if (constant && !*place_of(derived->known, derived->known_mask, constant) &&
@@ -203,11 +355,20 @@ static bool spell(const struct derived_key *key, struct words *words)
     return words->count <= MAX_WORDS;
 }
 
-static uint64_t hash_of(const struct words *words, const struct node *node)
+// `identities` NULL: constants are known by themselves.
+static uint64_t hash_of(const struct words *words, const struct identities *identities,
+                        const struct node *node)
 {
     uint64_t hash = 0;
     for (size_t i = 0; i < words->count; i++)
         hash = mix(hash, words->items[i]);
+    for (unsigned i = 0; identities && i < identities->count; i++) {
+        uint64_t word;
+        memcpy(&word, identities->digests[i], sizeof word);
+        hash = mix(hash, word);
+    }
+    if (identities)
+        return hash;
     for (unsigned i = 0; i < wnn_operand_count(node); i++)
         if (node->in[i] && node->in[i]->constant && node->in[i]->constant->bytes > SMALL_BYTES)
             hash = mix(hash, (uintptr_t)node->in[i]->constant);
@@ -220,107 +381,202 @@ static bool constants_equal(const struct constant *a, const struct constant *b)
                       memcmp(a->data, b->data, a->bytes) == 0);
 }
 
-static bool is_entry(const struct entry *entry, const struct derived_key *key, const struct words *words)
+static bool is_entry(const struct packed *entry, const struct derived_key *key, const struct words *words,
+                     const struct identities *identities)
 {
     const struct node *node = key->node;
     if (entry->word_count != words->count ||
         memcmp(entry->words, words->items, words->count * sizeof words->items[0]) != 0)
         return false;
-    for (unsigned i = 0; i < entry->operand_count; i++)
+    if (identities && (entry->identities->count != identities->count ||
+                       memcmp(entry->identities->digests, identities->digests,
+                              identities->count * sizeof identities->digests[0]) != 0))
+        return false;
+    for (unsigned i = 0; !identities && i < entry->operand_count; i++)
         if (!constants_equal(entry->constants[i], node->in[i] ? node->in[i]->constant : NULL))
             return false;
     return wnn_op_attrs_equal(entry->op, entry->attrs, node->attrs, entry->complete);
 }
 
-static const struct entry *find(const struct derived *derived, const struct derived_key *key)
-{
+// A key as entries are compared with.
+struct spelling {
     struct words words;
-    if (key->node->op >= WNN_OP_COUNT || !spell(key, &words))
-        return NULL;
-    uint64_t hash = hash_of(&words, key->node);
-    for (const struct entry *entry = derived->buckets[hash % BUCKETS]; entry; entry = entry->next)
-        if (entry->hash == hash && is_entry(entry, key, &words))
+    struct identities identities;
+    const struct identities *shared; // these, or NULL
+    uint64_t hash;
+};
+
+static bool begin_spelling(const struct derived *derived, const struct derived_key *key,
+                           struct spelling *spelling)
+{
+    if (key->node->op >= WNN_OP_COUNT || !spell(key, &spelling->words) ||
+        (derived->shared && !identify_all(key->node, &spelling->identities)))
+        return false;
+    spelling->shared = derived->shared ? &spelling->identities : NULL;
+    spelling->hash = hash_of(&spelling->words, spelling->shared, key->node);
+    return true;
+}
+
+// Under the lock.
+static struct packed *find(const struct derived *derived, const struct derived_key *key,
+                           const struct spelling *spelling)
+{
+    for (struct packed *entry = derived->buckets[spelling->hash % BUCKETS]; entry; entry = entry->next)
+        if (entry->hash == spelling->hash && is_entry(entry, key, &spelling->words, spelling->shared))
             return entry;
     return NULL;
 }
 
-void *wnn_derived_packed(const struct derived *derived, const struct derived_key *key)
+struct packed *wnn_derived_find_packed(struct derived *derived, const struct derived_key *key)
 {
-    const struct entry *entry = find(derived, key);
-    return entry ? entry->packed : NULL;
+    struct spelling spelling;
+    if (!begin_spelling(derived, key, &spelling))
+        return NULL;
+    pthread_mutex_lock(&derived->lock);
+    struct packed *entry = find(derived, key, &spelling);
+    if (entry && entry->memory)
+        atomic_fetch_add(&entry->users, 1);
+    pthread_mutex_unlock(&derived->lock);
+    return entry && entry->memory ? entry : NULL;
 }
 
-struct constant *wnn_derived_constant(const struct derived *derived, const struct derived_key *key)
+const void *wnn_packed_memory(const struct packed *packed)
 {
-    const struct entry *entry = find(derived, key);
+    return packed->memory;
+}
+
+struct constant *wnn_derived_constant(struct derived *derived, const struct derived_key *key)
+{
+    struct spelling spelling;
+    if (derived->shared || !begin_spelling(derived, key, &spelling))
+        return NULL;
+    pthread_mutex_lock(&derived->lock);
+    const struct packed *entry = find(derived, key, &spelling);
+    pthread_mutex_unlock(&derived->lock);
     return entry ? entry->made : NULL;
+}
+
+// Gives back what nobody uses any more, and no set keeps.
+static void free_entry(struct derived *derived, struct packed *entry)
+{
+    struct arena arena = entry->arena; // in which it lies
+    wnn_release(derived->allocator, entry->memory);
+    wnn_arena_free(&arena);
+}
+
+void wnn_packed_unref(struct derived *derived, struct packed *packed)
+{
+    if (!packed)
+        return;
+    pthread_mutex_lock(&derived->lock);
+    bool last = atomic_fetch_sub(&packed->users, 1) == 1;
+    if (last) {
+        struct packed **at = &derived->buckets[packed->hash % BUCKETS];
+        while (*at != packed)
+            at = &(*at)->next;
+        *at = packed->next;
+        derived->size.packed_bytes -= packed->bytes;
+    }
+    pthread_mutex_unlock(&derived->lock);
+    if (last)
+        free_entry(derived, packed);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
 // Adding
 // ---------------------------------------------------------------------------------------------------------------
 
-// A new entry, with references to the constants of the node; NULL: no memory.
-static struct entry *enter(struct derived *derived, const struct derived_key *key)
+// Copies what a key says into an arena; the entry is there, and in no list yet. False: no memory.
+static bool copy_key(struct packed *entry, struct arena *arena, const struct derived_key *key,
+                     const struct spelling *spelling)
 {
-    struct words words;
     const struct node *node = key->node;
+    const struct words *words = &spelling->words;
     unsigned count = wnn_operand_count(node);
-    if (node->op >= WNN_OP_COUNT || !spell(key, &words))
-        return NULL;
-    struct arena *arena = &derived->arena;
+    entry->words = wnn_arena_copy(arena, words->items, words->count * sizeof words->items[0]);
+    entry->attrs = wnn_op_copy_attrs(arena, (enum op)node->op, node->attrs);
+    entry->constants = wnn_arena_allocate(arena, count * sizeof entry->constants[0]);
+    if (spelling->shared)
+        entry->identities = wnn_arena_copy(arena, spelling->shared, sizeof *spelling->shared);
+    entry->word_count = words->count;
+    entry->hash = spelling->hash;
+    entry->op = (enum op)node->op;
+    entry->complete = key->complete;
+    entry->bytes = key->bytes;
+    return entry->words && entry->attrs && entry->constants && (entry->identities || !spelling->shared);
+}
+
+// A new entry, in no list yet, which the set uses if it is not the host's, and then has references to the
+// constants of the node; NULL: no memory.
+static struct packed *create_entry(struct derived *derived, const struct derived_key *key,
+                                   const struct spelling *spelling)
+{
+    struct arena own, *arena = derived->shared ? &own : &derived->arena;
+    wnn_arena_init(&own, derived->allocator);
     struct arena_mark mark = wnn_arena_mark(arena);
-    struct entry *entry = wnn_arena_allocate(arena, sizeof *entry);
-    const uint32_t *copy = wnn_arena_copy(arena, words.items, words.count * sizeof words.items[0]);
-    struct constant **constants = wnn_arena_allocate(arena, count * sizeof constants[0]);
-    void *attrs = wnn_op_copy_attrs(arena, (enum op)node->op, node->attrs);
-    if (!entry || !copy || !constants || !attrs) {
+    struct packed *entry = wnn_arena_allocate(arena, sizeof *entry);
+    if (!entry || !copy_key(entry, arena, key, spelling)) {
         wnn_arena_rewind(arena, mark);
         return NULL;
     }
-    for (unsigned i = 0; i < count; i++)
-        if (node->in[i] && node->in[i]->constant)
-            constants[i] = wnn_constant_ref(node->in[i]->constant);
-    uint64_t hash = hash_of(&words, node);
-    struct entry **bucket = &derived->buckets[hash % BUCKETS];
-    *entry = (struct entry){.next = *bucket,
-                            .hash = hash,
-                            .words = copy,
-                            .word_count = words.count,
-                            .op = (enum op)node->op,
-                            .attrs = attrs,
-                            .complete = key->complete,
-                            .constants = constants,
-                            .operand_count = count};
-    *bucket = entry;
+    entry->arena = own;
+    atomic_init(&entry->users, derived->shared ? 0 : 1);
+    for (unsigned i = 0; !derived->shared && i < wnn_operand_count(key->node); i++) {
+        struct operand *in = key->node->in[i];
+        entry->constants[i] = in && in->constant ? wnn_constant_ref(in->constant) : NULL;
+    }
+    entry->operand_count = derived->shared ? 0 : wnn_operand_count(key->node);
     return entry;
 }
 
-bool wnn_derived_add_packed(struct derived *derived, const struct derived_key *key, void *packed)
+static void enter(struct derived *derived, struct packed *entry)
 {
-    struct entry *entry = enter(derived, key);
-    if (!entry)
-        return false;
-    entry->packed = packed;
-    derived->size.packed_bytes += key->bytes;
-    return true;
+    struct packed **bucket = &derived->buckets[entry->hash % BUCKETS];
+    entry->next = *bucket;
+    *bucket = entry;
+}
+
+struct packed *wnn_derived_add_packed(struct derived *derived, const struct derived_key *key, void *memory)
+{
+    struct spelling spelling;
+    if (!begin_spelling(derived, key, &spelling))
+        return NULL;
+    pthread_mutex_lock(&derived->lock);
+    struct packed *entry = find(derived, key, &spelling);
+    bool there = entry && entry->memory;
+    if (!there && (entry = create_entry(derived, key, &spelling))) {
+        entry->memory = memory;
+        derived->size.packed_bytes += key->bytes;
+        enter(derived, entry);
+    }
+    if (entry)
+        atomic_fetch_add(&entry->users, 1);
+    pthread_mutex_unlock(&derived->lock);
+    if (there)
+        wnn_release(derived->allocator, memory);
+    return entry;
 }
 
 void wnn_derived_add_constant(struct derived *derived, const struct derived_key *key,
                               struct constant *constant)
 {
-    if (constant->bytes > derived->max_constant_bytes - derived->size.constant_bytes ||
-        !reserve(derived, derived->known_count + 1))
+    struct spelling spelling;
+    if (derived->shared || constant->bytes > derived->max_constant_bytes - derived->size.constant_bytes ||
+        !reserve(derived, derived->known_count + 1) || !begin_spelling(derived, key, &spelling))
         return;
-    struct entry *entry = enter(derived, key);
+    struct packed *entry = create_entry(derived, key, &spelling);
     if (!entry)
         return;
     entry->made = wnn_constant_ref(constant);
     derived->size.constant_bytes += constant->bytes;
     know(derived, constant);
+    enter(derived, entry);
 }
 
-struct derived_size wnn_derived_size(const struct derived *derived)
+struct derived_size wnn_derived_size(struct derived *derived)
 {
-    return derived->size;
+    pthread_mutex_lock(&derived->lock);
+    struct derived_size size = derived->size;
+    pthread_mutex_unlock(&derived->lock);
+    return size;
 }

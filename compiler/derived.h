@@ -2,8 +2,12 @@
 //
 // What the plans of one recorded graph share, because it depends on constants and not on sizes: weights in
 // the form that a kernel packs them in, and constants that folding has computed. Each is known by the node
-// that it was made for the first time. What is in the set stays as long as anybody has the set. References
-// may be taken and given back on any thread, the rest is the builder's.
+// that it was made for the first time. What is in the set stays as long as anybody has the set.
+//
+// And what graphs share of which the host says so (WNNSharedWeights), of one context or several: packed
+// weights, of constants that have names, or are lent memory. These are in a set as long as somebody uses
+// them, who also keeps that memory lent, so that its address means nothing else meanwhile. Such a set belongs
+// to no graph and no context. Any thread.
 
 #ifndef COMPILER_DERIVED_H_
 #define COMPILER_DERIVED_H_
@@ -11,6 +15,9 @@
 #include "lib/graph.h"
 
 struct derived;
+
+// Packed weights of a set.
+struct packed;
 
 // Two keys are equal if the nodes have one operator, the same attributes, the same constants, and what else
 // they read and make is of the same types; the fused expressions are applied at the same places.
@@ -24,6 +31,10 @@ struct derived_key {
 
 // Of the constants of this graph, which has to outlive the set; NULL: no memory.
 struct derived *wnn_derived_create(struct allocator *allocator, const struct graph *recorded);
+// Of the host's; `ended` is called when the last reference is given back, after which nobody uses the
+// allocator.
+struct derived *wnn_derived_create_shared(struct allocator *allocator, void (*ended)(void *argument),
+                                          void *argument);
 struct derived *wnn_derived_ref(struct derived *derived);
 void wnn_derived_unref(struct derived *derived); // NULL is accepted
 
@@ -31,12 +42,22 @@ void wnn_derived_unref(struct derived *derived); // NULL is accepted
 // bytes tell what they are: only then is there any use in asking for it.
 bool wnn_derived_knows(const struct derived *derived, const struct node *node);
 
-// What was added under an equal key, or NULL.
-void *wnn_derived_packed(const struct derived *derived, const struct derived_key *key);
-struct constant *wnn_derived_constant(const struct derived *derived, const struct derived_key *key);
+// Whether it is a set of the host's; and whether the plans that have part in it have to keep the origin of a
+// constant, or, if there is none, its bytes, when they need them no more.
+bool wnn_derived_is_shared(const struct derived *derived);
+bool wnn_derived_identifies(const struct constant *constant);
 
-// Adds memory of the allocator, which passes on if there is memory for it; false: it stays the caller's.
-bool wnn_derived_add_packed(struct derived *derived, const struct derived_key *key, void *packed);
+// What was added under an equal key, as a reference, or NULL.
+struct packed *wnn_derived_find_packed(struct derived *derived, const struct derived_key *key);
+// Adds memory of the set's allocator, which passes on, and is given back if somebody else has been faster.
+// NULL: there is no memory, and it stays the caller's.
+struct packed *wnn_derived_add_packed(struct derived *derived, const struct derived_key *key, void *memory);
+struct allocator *wnn_derived_allocator(struct derived *derived);
+const void *wnn_packed_memory(const struct packed *packed);
+void wnn_packed_unref(struct derived *derived, struct packed *packed); // NULL is accepted
+
+// What was added under an equal key, or NULL. In a set of the host's there are no constants.
+struct constant *wnn_derived_constant(struct derived *derived, const struct derived_key *key);
 
 // Adds a reference to a constant, unless there is no memory for it, or all that were added would have more
 // bytes than those of the graph.
@@ -47,6 +68,6 @@ void wnn_derived_add_constant(struct derived *derived, const struct derived_key 
 struct derived_size {
     uint64_t packed_bytes, constant_bytes;
 };
-struct derived_size wnn_derived_size(const struct derived *derived);
+struct derived_size wnn_derived_size(struct derived *derived);
 
 #endif

@@ -97,8 +97,8 @@ static uint64_t hash_constant(const struct operand *operand)
 {
     const struct constant *constant = operand->constant;
     uint64_t hash = mix(operand->type.type, constant->bytes);
-    return constant->bytes <= SMALL_BYTES ? mix_bytes(hash, constant->data, constant->bytes)
-                                          : mix(hash, (uintptr_t)constant);
+    return constant->bytes <= SMALL_BYTES && constant->data ? mix_bytes(hash, constant->data, constant->bytes)
+                                                            : mix(hash, (uintptr_t)constant);
 }
 
 static bool constants_equal(const void *first, const void *second)
@@ -106,8 +106,8 @@ static bool constants_equal(const void *first, const void *second)
     const struct operand *a = first, *b = second;
     const struct constant *x = a->constant, *y = b->constant;
     return wnn_descriptor_equal(&a->type, &b->type) &&
-           (x == y ||
-            (x->bytes == y->bytes && x->bytes <= SMALL_BYTES && memcmp(x->data, y->data, x->bytes) == 0));
+           (x == y || (x->bytes == y->bytes && x->bytes <= SMALL_BYTES && x->data && y->data &&
+                       memcmp(x->data, y->data, x->bytes) == 0));
 }
 
 // ---------------------------------------------------------------------------------------------------------------

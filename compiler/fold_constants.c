@@ -4,9 +4,12 @@
 // the backend cannot evaluate or whose outputs are much larger than their inputs, for quantized weights while
 // the compiler keeps them, and for what exceeds the budget of the build: its work (as ops/work.c counts it,
 // and the bytes of what is copied or made) and the bytes of what has been folded and is not read by folding
-// alone. What is not folded is computed when the graph runs.
+// alone. What is not folded is computed when the graph runs. What is made of constants that have an origin
+// has one too; of promised ones it is promised. So is all that is large once no pass wants to see it, and is
+// made when it is packed, for all of it not to be there at once.
 
 #include "compiler/passes.h"
+#include "compiler/resolve.h"
 
 #include <string.h>
 
@@ -35,6 +38,18 @@ static void mark_weights(const struct graph *graph, unsigned char *is_weight)
         for (unsigned k = first; k < end && k < node->in_count; k++)
             if (node->in[k] && !wnn_fused(node, k))
                 is_weight[node->in[k]->index] = 1;
+    }
+}
+
+// Those that passes look at however large they are.
+static void mark_scales(const struct graph *graph, unsigned char *is_scale)
+{
+    for (size_t i = 0; i < graph->node_count; i++) {
+        const struct node *node = graph->nodes[i];
+        bool scales = node->op == WNN_OP_dequantizeLinear || node->op == WNN_OP_quantizeLinear;
+        for (unsigned j = 1; scales && j < node->in_count; j++)
+            if (node->in[j])
+                is_scale[node->in[j]->index] = 1;
     }
 }
 
@@ -158,6 +173,62 @@ static bool find_folded(struct pass_context *context, struct node *node, unsigne
     return true;
 }
 
+// Whether it is better made when somebody reads it.
+static bool is_lazy(const struct pass_context *context, const struct node *node,
+                    const unsigned char *is_scale)
+{
+    return node->out_count == 1 && bytes_made(node) > context->lazy_bytes && !is_scale[node->out[0]->index] &&
+           wnn_can_have_origin(node);
+}
+
+// Whether all that the node reads is there.
+static bool has_bytes(const struct node *node)
+{
+    for (unsigned i = 0; i < wnn_operand_count(node); i++)
+        if (node->in[i] && !node->in[i]->constant->data && node->in[i]->constant->bytes)
+            return false;
+    return true;
+}
+
+// Gives what has been made an origin where that is of use. False: there is no memory, or it would take too
+// much to make it again.
+static bool add_origins(const struct pass_context *context, const struct node *node, bool holds,
+                        struct constant *const *results)
+{
+    if (!wnn_can_have_origin(node))
+        return results[0]->data != NULL;
+    for (unsigned i = 0; i < node->out_count; i++) {
+        struct error error = {0};
+        results[i]->origin = wnn_origin_of(context->allocator, node, i, holds, context->fold_work, &error);
+        if (!results[i]->origin && (error.status != WNNStatus_Success || !results[i]->data))
+            return false;
+    }
+    return true;
+}
+
+// Replaces the node by constants that will be there when those that it reads are. False: as below.
+static bool promise(struct pass_context *context, struct graph *graph, struct node *node, unsigned char *made)
+{
+    struct arena_mark mark = wnn_arena_mark(&graph->arena);
+    struct constant **results = wnn_arena_allocate(&graph->arena, node->out_count * sizeof results[0]);
+    bool done = results != NULL;
+    for (unsigned i = 0; done && i < node->out_count; i++) {
+        results[i] =
+            wnn_constant_promise(context->allocator, wnn_descriptor_bytes(&node->out[i]->type), NULL);
+        done = results[i] != NULL;
+    }
+    done = done && add_origins(context, node, true, results);
+    for (unsigned i = 0; results && i < node->out_count; i++)
+        if (done)
+            replace_output(context, node->out[i], results[i], made);
+        else
+            wnn_constant_unref(results[i]);
+    wnn_arena_rewind(&graph->arena, mark);
+    if (done)
+        drop_inputs(context, node, made);
+    return done;
+}
+
 // Replaces the node by constants and returns true, or false if there is no memory for that, or the backend
 // would not compute it.
 static bool fold(struct pass_context *context, struct graph *graph, struct node *node, unsigned char *made)
@@ -177,7 +248,8 @@ static bool fold(struct pass_context *context, struct graph *graph, struct node 
     }
     bool shared = is_shared(context, node);
     bool folded = enough && context->backend->evaluate(context->state, node, in, out, context->interrupt) &&
-                  !wnn_interrupted(context->interrupt);
+                  !wnn_interrupted(context->interrupt) &&
+                  (!wnn_is_worth_origin(node) || add_origins(context, node, false, results));
     for (unsigned i = 0; copies && i < wnn_operand_count(node); i++)
         wnn_constant_unref(copies[i]);
     for (unsigned i = 0; results && i < node->out_count; i++) {
@@ -202,9 +274,11 @@ bool wnn_fold_constants(struct pass_context *context, struct graph *graph)
     unsigned char *drop = wnn_allocate_zero(context->allocator, graph->node_count);
     unsigned char *is_weight = wnn_allocate_zero(context->allocator, graph->operand_count);
     unsigned char *made = wnn_allocate_zero(context->allocator, graph->operand_count);
-    bool done = (drop && is_weight && made) || wnn_fail_memory(context->error), changed = false;
+    unsigned char *is_scale = wnn_allocate_zero(context->allocator, graph->operand_count);
+    bool done = (drop && is_weight && made && is_scale) || wnn_fail_memory(context->error), changed = false;
     if (done) {
         mark_weights(graph, is_weight);
+        mark_scales(graph, is_scale);
         wnn_graph_count_uses(graph);
     }
     for (size_t i = 0; done && i < graph->node_count; i++) {
@@ -214,11 +288,13 @@ bool wnn_fold_constants(struct pass_context *context, struct graph *graph)
         context->fold_work -= work_of(node);
         done = wnn_interrupt_check(context->interrupt, context->error);
         drop[i] = done && (find_folded(context, graph->nodes[i], made) ||
-                           fold(context, graph, graph->nodes[i], made));
+                           (has_bytes(node) && !is_lazy(context, node, is_scale) ? fold : promise)(
+                               context, graph, graph->nodes[i], made));
         changed |= drop[i];
     }
     if (changed)
         wnn_graph_rewire(graph, drop);
+    wnn_release(context->allocator, is_scale);
     wnn_release(context->allocator, made);
     wnn_release(context->allocator, is_weight);
     wnn_release(context->allocator, drop);

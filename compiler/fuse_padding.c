@@ -35,6 +35,8 @@ static bool image_padding(const struct node *pad, WNNInputOperandLayout layout, 
 
 static bool is_finite(const struct operand *filter)
 {
+    if (!filter->constant->data)
+        return false;
     size_t count = wnn_shape_elements(&filter->type.shape);
     for (size_t i = 0; i < count; i++)
         if (!isfinite(wnn_rewrite_value(filter, i)))

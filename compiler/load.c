@@ -259,9 +259,8 @@ static struct constant *create_constant(struct reader *reader, const struct stor
                                         size_t bytes)
 {
     struct allocator *allocator = reader->graph->arena.allocator;
-    WNNExternalBytes none = {.byteLength = bytes};
     return blob ? wnn_load_slice(reader->load, allocator, blob->data, bytes)
-                : wnn_constant_lend(allocator, &none);
+                : wnn_constant_promise(allocator, bytes, NULL);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -284,35 +283,202 @@ static bool read_input(struct reader *reader, struct graph_port *port)
     return true;
 }
 
-static bool read_constant(struct reader *reader)
+static struct constant *read_blob_constant(struct reader *reader, size_t bytes)
+{
+    uint32_t number = wnn_cursor_u32(&reader->head);
+    if (!wnn_load_check(reader))
+        return NULL;
+    if (number != STORED_NONE && number >= reader->blob_count) {
+        FAIL(reader, "a constant has data that are not there");
+        return NULL;
+    }
+    const struct stored_weights *blob = number == STORED_NONE ? NULL : &reader->blobs[number];
+    if (blob && blob->bytes != bytes) {
+        FAIL(reader, "a constant of %zu bytes has data of %llu", bytes, (unsigned long long)blob->bytes);
+        return NULL;
+    }
+    struct constant *constant = create_constant(reader, blob, bytes);
+    if (!constant)
+        wnn_fail_memory(reader->error);
+    return constant;
+}
+
+static struct origin *read_origin(struct reader *reader, size_t bytes, unsigned depth);
+
+static struct constant *read_promise(struct reader *reader, size_t bytes, unsigned depth)
+{
+    struct origin *origin = read_origin(reader, bytes, depth);
+    if (!origin)
+        return NULL;
+    struct constant *constant = wnn_constant_promise(reader->graph->arena.allocator, bytes, origin);
+    wnn_origin_unref(origin);
+    if (!constant)
+        wnn_fail_memory(reader->error);
+    return constant;
+}
+
+// `depth`: of how many constants that are made of others it is a part.
+static bool read_constant(struct reader *reader, unsigned depth)
 {
     const WNNLimits *limits = reader->load->limits;
     struct descriptor type;
     if (!wnn_load_type(reader, "a constant", &type))
         return false;
-    uint32_t order = wnn_cursor_u32(&reader->head), number = wnn_cursor_u32(&reader->head);
+    uint32_t flags = wnn_cursor_u32(&reader->head), order = flags & ~(uint32_t)STORED_ORIGIN;
     if (!wnn_load_check(reader))
         return false;
-    if (order && (order != STORED_ARRANGED || !reader->load->backend->arranges))
+    if (order && (flags != STORED_ARRANGED || !reader->load->backend->arranges))
         return FAIL(reader, "a constant lies in an order that the backend does not know");
-    if (number != STORED_NONE && number >= reader->blob_count)
-        return FAIL(reader, "a constant has data that are not there");
-    const struct stored_weights *blob = number == STORED_NONE ? NULL : &reader->blobs[number];
     size_t bytes = wnn_descriptor_bytes(&type);
-    if (blob && blob->bytes != bytes)
-        return FAIL(reader, "a constant of %zu bytes has data of %llu", bytes,
-                    (unsigned long long)blob->bytes);
     uint64_t sum;
     if (limits->maxConstantBytes &&
         (!wnn_add(reader->graph->constant_bytes, bytes, &sum) || sum > limits->maxConstantBytes))
         return wnn_fail(reader->error, WNNStatus_OutOfMemory, "load: constants have more than %llu bytes",
                         (unsigned long long)limits->maxConstantBytes);
-    struct constant *constant = create_constant(reader, blob, bytes);
-    struct operand *operand = constant ? wnn_graph_add_constant(reader->graph, &type, constant) : NULL;
+    struct constant *constant =
+        flags & STORED_ORIGIN ? read_promise(reader, bytes, depth) : read_blob_constant(reader, bytes);
+    if (!constant)
+        return false;
+    struct operand *operand = wnn_graph_add_constant(reader->graph, &type, constant);
     if (!operand)
         return wnn_fail_memory(reader->error);
     operand->arranged = order == STORED_ARRANGED;
     return true;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Where constants can be had from
+// ---------------------------------------------------------------------------------------------------------------
+
+static struct origin *read_name(struct reader *reader, uint32_t form, size_t bytes)
+{
+    struct cursor *cursor = &reader->head;
+    WNNStringView id = {NULL, 0};
+    uint64_t file = 0, offset = 0;
+    if (form == WNNConstantForm_Id) {
+        id = wnn_cursor_text(cursor);
+        if (id.length == 0 || id.length > WNN_MAX_CONSTANT_ID)
+            wnn_cursor_fail(cursor, "the id of a constant has no bytes or more than 256");
+    } else {
+        file = wnn_cursor_u64(cursor);
+        offset = wnn_cursor_u64(cursor);
+    }
+    if (!wnn_load_check(reader))
+        return NULL;
+    struct origin *origin =
+        wnn_origin_name(reader->graph->arena.allocator, bytes, file, offset, id.data, id.length);
+    if (!origin)
+        wnn_fail_memory(reader->error);
+    return origin;
+}
+
+// Whether what has been read of a graph is one node that makes constants of constants.
+static bool check_made(struct reader *reader, uint32_t output, size_t bytes)
+{
+    struct graph *made = reader->graph;
+    struct node *node = made->nodes[0];
+    struct error inner = {0};
+    struct descriptor types[4];
+    if (node->fused || node->stored || output >= node->out_count || node->out_count > 4)
+        return FAIL(reader, "a constant is made by a node that makes none");
+    for (unsigned i = 0; i < node->out_count; i++)
+        types[i] = node->out[i]->type;
+    if (wnn_descriptor_bytes(&types[output]) != bytes)
+        return FAIL(reader, "a constant of %zu bytes is made by a node that makes %zu", bytes,
+                    wnn_descriptor_bytes(&types[output]));
+    for (size_t i = 0; i < made->operand_count; i++)
+        if (made->operands[i]->arranged ||
+            (made->operands[i]->constant && !made->operands[i]->constant->data && bytes &&
+             !made->operands[i]->constant->origin))
+            return FAIL(reader, "a constant is made of one that is not there");
+    if (!wnn_verify(made, "load", &inner))
+        return wnn_fail(reader->error,
+                        inner.status == WNNStatus_OutOfMemory ? inner.status : WNNStatus_TypeError,
+                        "load: %s", inner.message);
+    made->work = wnn_op_work((enum op)node->op, node->in, types, node->out_count, node->attrs);
+    return wnn_load_admit(reader, node);
+}
+
+// All of them together are as bounded as the nodes of a graph.
+static bool count_made(struct reader *reader)
+{
+    const WNNLimits *limits = reader->load->limits;
+    if (!wnn_add(reader->made_work, reader->graph->work, &reader->made_work))
+        reader->made_work = UINT64_MAX;
+    if (limits->maxGraphWork && reader->made_work > limits->maxGraphWork)
+        return wnn_fail(reader->error, WNNStatus_OperationError,
+                        "load: constants take more than %llu multiply-adds to be made",
+                        (unsigned long long)limits->maxGraphWork);
+    reader->made_count++;
+    return !limits->maxOperators || reader->made_count <= limits->maxOperators ||
+           wnn_fail(reader->error, WNNStatus_OutOfMemory, "load: more than %u operators that make constants",
+                    limits->maxOperators);
+}
+
+static bool read_made(struct reader *reader, uint32_t output, size_t bytes, unsigned depth)
+{
+    uint32_t count = wnn_cursor_count(&reader->head, CONSTANT_BYTES);
+    for (uint32_t i = 0; i < count && wnn_load_check(reader); i++)
+        if (!read_constant(reader, depth + 1))
+            return false;
+    return wnn_load_check(reader) && wnn_load_node(reader) && check_made(reader, output, bytes) &&
+           count_made(reader);
+}
+
+// In a graph of its own, as if it were that of the file.
+static struct origin *read_node_origin(struct reader *reader, size_t bytes, unsigned depth)
+{
+    uint32_t output = wnn_cursor_u32(&reader->head);
+    if (depth >= WNN_MAX_ORIGIN_DEPTH)
+        wnn_cursor_fail(&reader->head, "constants are made of each other more than 8 times");
+    if (!wnn_load_check(reader))
+        return NULL;
+    struct graph *outer = reader->graph, made;
+    struct allocator *allocator = outer->arena.allocator;
+    struct origin *origin = NULL;
+    wnn_graph_init(&made, allocator);
+    reader->graph = &made;
+    bool done = read_made(reader, output, bytes, depth);
+    reader->graph = outer;
+    if (done && !(origin = wnn_origin_make(allocator, bytes, &made, output)))
+        wnn_fail_memory(reader->error);
+    if (!origin)
+        wnn_graph_free(&made);
+    return origin;
+}
+
+static struct origin *read_origin(struct reader *reader, size_t bytes, unsigned depth)
+{
+    uint32_t form = wnn_cursor_u32(&reader->head);
+    if (form == STORED_MADE)
+        return read_node_origin(reader, bytes, depth);
+    if (form != WNNConstantForm_FileRange && form != WNNConstantForm_Id)
+        wnn_cursor_fail(&reader->head, "a constant can be had from nowhere");
+    return wnn_load_check(reader) ? read_name(reader, form, bytes) : NULL;
+}
+
+// The numbers that are looked at while the graph is checked: scales and zero points, which stand behind the
+// operator's own operands. Whatever is not had here is had when it is needed, or not at all.
+static bool resolve_scales(struct reader *reader)
+{
+    const struct graph *graph = reader->graph;
+    for (size_t i = 0; i < graph->node_count; i++) {
+        const struct node *node = graph->nodes[i];
+        for (unsigned j = node->in_count; j < wnn_operand_count(node); j++)
+            if (!wnn_resolve_operand(reader->load->resolver, node->in[j], reader->error))
+                return false;
+    }
+    return true;
+}
+
+// Whether somebody has the bytes of what is promised.
+static bool check_source_of_constants(struct reader *reader)
+{
+    const struct operand *operand = wnn_find_promised(reader->graph);
+    const struct resolver *resolver = reader->load->resolver;
+    if (!operand || (resolver && resolver->find))
+        return true;
+    return wnn_resolve(NULL, operand->constant, reader->error) != NULL;
 }
 
 static bool read_output(struct reader *reader, struct graph_port *port)
@@ -326,7 +492,8 @@ static bool read_output(struct reader *reader, struct graph_port *port)
         return FAIL(reader, "the name of an output is empty");
     if (port->operand->input)
         return FAIL(reader, "an output is an input");
-    return (!port->operand->constant || port->operand->constant->data) ||
+    const struct constant *constant = port->operand->constant;
+    return !constant || constant->data || wnn_constant_is_promised(constant) ||
            FAIL(reader, "an output is a constant that is not there");
 }
 
@@ -422,7 +589,7 @@ static bool read_graph(struct reader *reader, const struct stored_head *head)
                     "load: there is an input "))
         return false;
     for (uint32_t i = 0; i < counts.constants; i++)
-        if (!read_constant(reader))
+        if (!read_constant(reader, 0))
             return false;
     if (!read_nodes(reader, counts.nodes) ||
         !read_ports(reader, counts.outputs, &graph->outputs, &graph->output_count, read_output,
@@ -477,8 +644,10 @@ static bool read_own(struct reader *reader, struct stored_head *head, struct loa
 {
     const struct load *load = reader->load;
     loaded->late = reader->late = head->late;
-    if (!check_data(load, head, reader->error) || !read_graph(reader, head) ||
-        (!head->late && !check_graph(reader)))
+    if (!check_data(load, head, reader->error) || !read_graph(reader, head))
+        return false;
+    if (!head->late &&
+        (!check_source_of_constants(reader) || !resolve_scales(reader) || !check_graph(reader)))
         return false;
     if (head->transcript_at)
         loaded->transcript = wnn_load_transcript(load, head->transcript_at, false, reader->error);

@@ -16,7 +16,9 @@ struct reader {
     struct cursor head;  // a copy that nobody else can change
     struct stored_weights *blobs;
     size_t blob_count, node_count;
-    bool late; // there is no plan
+    bool late;           // there is no plan
+    uint32_t made_count; // nodes of constants that are made of others
+    uint64_t made_work;
     struct error *error;
 };
 

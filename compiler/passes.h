@@ -21,6 +21,8 @@ struct pass_context {
     bool strict;                       // numbers come out as the separate operators give them
     const struct explainer *explainer; // or NULL
     bool keep_quantized;               // weights are not to be folded to floats yet
+    // No pass looks at numbers of constants with more bytes any more, but at scales and zero points.
+    uint64_t lazy_bytes;
     // What folding may still do, in all of its runs, and how many bytes more there may be of what it has
     // made.
     uint64_t fold_work, fold_bytes;

@@ -108,7 +108,7 @@ struct operand *wnn_rewrite_part_of(const struct operand *operand, unsigned axis
 
 bool wnn_rewrite_is_floats(const struct operand *operand)
 {
-    return operand && operand->constant && wnn_dtype_is_float(operand->type.type);
+    return operand && operand->constant && operand->constant->data && wnn_dtype_is_float(operand->type.type);
 }
 
 double wnn_rewrite_value(const struct operand *operand, size_t index)
@@ -135,7 +135,8 @@ static enum scale_use use_of_values(const struct operand *scale)
 
 enum scale_use wnn_rewrite_scale_use(const struct operand *scale, const struct operand *zero_point)
 {
-    bool fits = zero_point->constant && wnn_dtype_bits(zero_point->type.type) <= 8;
+    bool fits =
+        zero_point->constant && zero_point->constant->data && wnn_dtype_bits(zero_point->type.type) <= 8;
     return fits ? use_of_values(scale) : SCALE_NONE;
 }
 

@@ -48,7 +48,7 @@ bool wnn_rewrite_find_repeated(struct operand *operand, struct rewrite_repeated 
 struct operand *wnn_rewrite_part_of(const struct operand *operand, unsigned axis, size_t at);
 
 // Whether the operand is a constant of a float type, and one element of it.
-bool wnn_rewrite_is_floats(const struct operand *operand);
+bool wnn_rewrite_is_floats(const struct operand *operand); // whose numbers are there
 double wnn_rewrite_value(const struct operand *operand, size_t index);
 
 // What a scale and a zero point, for integers of up to 8 bits, are good for.

@@ -6,6 +6,7 @@
 
 #include "lib/checksum.h"
 #include "lib/sha256.h"
+#include "ops/attr_sink.h"
 #include "ops/attrs.h"
 #include "ops/sink.h"
 
@@ -36,6 +37,9 @@ struct writer {
     size_t code_count, code_capacity;
     uint32_t *recorded;     // by constant that was recorded: a blob
     struct sink transcript; // as it is stored
+    // Blobs of constants that others are made of, in the order in which they are written.
+    uint32_t *sources;
+    size_t source_count, source_capacity, sources_put;
     struct error *error;
 };
 
@@ -69,10 +73,23 @@ static int compare_weights(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
+// Whether all that the node reads will be there again.
+static bool can_pack_again(const struct node *node)
+{
+    for (unsigned i = 0; i < wnn_operand_count(node); i++) {
+        const struct constant *constant = node->in[i] ? node->in[i]->constant : NULL;
+        if (constant && constant->bytes && !constant->data && !constant->origin)
+            return false;
+    }
+    return true;
+}
+
 static const void *packed_weights(const struct writer *writer, const struct node *node, uint64_t *bytes)
 {
     const struct store *store = writer->store;
     *bytes = 0;
+    if (!store->executable || (store->weightless && can_pack_again(node)))
+        return NULL;
     return store->backend->packed_weights ? store->backend->packed_weights(store->executable, node, bytes)
                                           : NULL;
 }
@@ -125,7 +142,8 @@ static bool collect_code_of(struct writer *writer, const void *executable)
 {
     const struct store *store = writer->store;
     struct stored_code stored;
-    for (size_t i = 0; store->backend->code && store->backend->code(executable, i, &stored); i++) {
+    for (size_t i = 0; executable && store->backend->code && store->backend->code(executable, i, &stored);
+         i++) {
         if (!store->plan && has_code(writer, &stored))
             continue;
         struct code *code = wnn_arena_grow(&writer->arena, writer->code, writer->code_count,
@@ -197,6 +215,10 @@ static bool collect_recorded(struct writer *writer)
     for (size_t i = 0; i < blobs; i++)
         addresses[i] = (struct address){writer->blobs[i].data, writer->blobs[i].bytes, i};
     for (size_t i = 0; i < transcript->constant_count; i++)
+        if (!transcript->constants[i]->data && transcript->constants[i]->bytes)
+            return wnn_fail(writer->error, WNNStatus_NotSupportedError,
+                            "save: what was recorded has constants whose bytes are not there");
+    for (size_t i = 0; i < transcript->constant_count; i++)
         addresses[blobs + i] =
             (struct address){transcript->constants[i]->data, transcript->constants[i]->bytes, blobs + i};
     find_first(addresses, count, first);
@@ -210,83 +232,6 @@ static bool collect_recorded(struct writer *writer)
             return wnn_fail_memory(writer->error);
     }
     return true;
-}
-
-// ---------------------------------------------------------------------------------------------------------------
-// Attributes: in the order of the table, without names; rows of one member stand there once
-// ---------------------------------------------------------------------------------------------------------------
-
-static void put_attrs(struct sink *sink, enum op op, const void *attrs);
-
-static void put_activations(struct sink *sink, const WNNActivationList *list)
-{
-    wnn_sink_u32(sink, (uint32_t)list->count);
-    for (size_t i = 0; i < list->count; i++) {
-        const struct activation *activation = wnn_activation(list->data[i]);
-        wnn_sink_text(sink,
-                      (struct string){wnn_ops[activation->op].name, strlen(wnn_ops[activation->op].name)});
-        put_attrs(sink, (enum op)activation->op, activation->attrs);
-    }
-}
-
-static void put_list(struct sink *sink, const char *at)
-{
-    WNNUint32List list; // that of floats has the same layout
-    memcpy(&list, at, sizeof list);
-    if (list.count == WNN_LIST_ABSENT)
-        wnn_sink_u32(sink, STORED_NONE);
-    else
-        wnn_sink_words(sink, list.data, list.count);
-}
-
-static void put_attr(struct sink *sink, const struct op_row *row, const char *at)
-{
-    union {
-        uint32_t u32;
-        bool boolean;
-        double f64;
-        WNNNumber number;
-        WNNActivationList activations;
-    } value = {0};
-    uint64_t bits;
-    switch (row->attr) {
-    case ATTR_u32s:
-    case ATTR_f32s:
-        put_list(sink, at);
-        return;
-    case ATTR_activation: // is a node of its own, or fused
-        return;
-    default:
-        break;
-    }
-    memcpy(&value, at, wnn_attr_bytes(row->attr));
-    switch (row->attr) {
-    case ATTR_bool:
-        wnn_sink_u32(sink, value.boolean);
-        break;
-    case ATTR_f64:
-        wnn_sink_f64(sink, value.f64);
-        break;
-    case ATTR_number:
-        memcpy(&bits, &value.number.value, sizeof bits);
-        wnn_sink_u32(sink, (uint32_t)value.number.type);
-        wnn_sink_u64(sink, value.number.type == WNNNumberType_Undefined ? 0 : bits);
-        break;
-    case ATTR_activations:
-        put_activations(sink, &value.activations);
-        break;
-    default: // 32 bits
-        wnn_sink_u32(sink, value.u32);
-        break;
-    }
-}
-
-static void put_attrs(struct sink *sink, enum op op, const void *attrs)
-{
-    const struct op_info *info = &wnn_ops[op];
-    for (const struct op_row *row = info->rows; row->name; row++)
-        if (row->kind == ROW_ATTRIBUTE && wnn_op_row_is_first(info, row))
-            put_attr(sink, row, (const char *)attrs + row->offset);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -322,7 +267,7 @@ static void put_steps(struct sink *sink, const struct elementwise_step *steps, u
             wnn_sink_u32(sink, steps[i].in[j]);
         wnn_sink_u32(sink, steps[i].output == WNN_NO_OUTPUT ? STORED_NONE : steps[i].output);
         put_type(sink, &steps[i].type);
-        put_attrs(sink, (enum op)steps[i].op, steps[i].attrs);
+        wnn_sink_attrs(sink, (enum op)steps[i].op, steps[i].attrs);
     }
 }
 
@@ -354,7 +299,8 @@ static void put_fused(struct writer *writer, const struct node *node)
         put_expression(writer, node, output);
 }
 
-static void put_node(struct writer *writer, const struct node *node)
+// `weights`: a blob, or STORED_NONE.
+static void put_node(struct writer *writer, const struct node *node, uint32_t weights)
 {
     struct sink *sink = &writer->sink;
     const void *attrs;
@@ -363,13 +309,121 @@ static void put_node(struct writer *writer, const struct node *node)
     put_name(sink, op);
     wnn_sink_text(sink, node->label);
     put_operands(writer, node->in, node->in_count);
-    put_attrs(sink, op, attrs);
+    wnn_sink_attrs(sink, op, attrs);
     if (op == WNN_OP_elementwise) {
         const struct elementwise_attrs *chain = attrs;
         put_steps(sink, chain->steps, chain->count);
     }
     put_fused(writer, node);
-    wnn_sink_u32(sink, writer->weights_of[node->index]);
+    wnn_sink_u32(sink, weights);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Where constants can be had from
+// ---------------------------------------------------------------------------------------------------------------
+
+// Whether it is written by its origin, of which the backend will arrange the bytes again.
+static bool has_origin(const struct writer *writer, const struct operand *operand)
+{
+    const struct constant *constant = operand->constant;
+    return writer->store->weightless && constant->origin &&
+           (!constant->data || constant->origin->held <= constant->bytes);
+}
+
+// Adds what there is by value.
+static bool collect_sources(struct writer *writer, const struct origin *origin)
+{
+    for (size_t i = 0; origin->made && i < origin->made->operand_count; i++) {
+        const struct constant *constant = origin->made->operands[i]->constant;
+        if (!constant)
+            continue;
+        if (constant->origin) {
+            if (!collect_sources(writer, constant->origin))
+                return false;
+            continue;
+        }
+        uint32_t *sources = wnn_arena_grow(&writer->arena, writer->sources, writer->source_count,
+                                           &writer->source_capacity, sizeof *sources);
+        uint32_t blob = add_blob(writer, constant->data, constant->bytes);
+        if (!sources || blob == STORED_NONE)
+            return wnn_fail_memory(writer->error);
+        writer->sources = sources;
+        sources[writer->source_count++] = blob;
+    }
+    return true;
+}
+
+static void put_origin(struct writer *writer, const struct origin *origin);
+
+// The one node and what it reads; operands have the numbers that they have here.
+static void put_made(struct writer *writer, const struct origin *origin)
+{
+    const struct graph *made = origin->made;
+    uint32_t *outer = writer->number, count = 0;
+    uint32_t *numbers = wnn_arena_allocate(&writer->arena, made->operand_count * sizeof *numbers);
+    if (!numbers) {
+        writer->sink.full = true;
+        return;
+    }
+    for (size_t i = 0; i < made->operand_count; i++) {
+        numbers[i] = (uint32_t)i;
+        count += made->operands[i]->constant != NULL;
+    }
+    wnn_sink_u32(&writer->sink, origin->output);
+    wnn_sink_u32(&writer->sink, count);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct operand *operand = made->operands[i];
+        const struct origin *below = operand->constant->origin;
+        put_type(&writer->sink, &operand->type);
+        wnn_sink_u32(&writer->sink, below ? STORED_ORIGIN : 0);
+        if (below)
+            put_origin(writer, below);
+        else
+            wnn_sink_u32(&writer->sink, writer->sources[writer->sources_put++]);
+    }
+    writer->number = numbers;
+    put_node(writer, made->nodes[0], STORED_NONE);
+    writer->number = outer;
+}
+
+static void put_origin(struct writer *writer, const struct origin *origin)
+{
+    struct sink *sink = &writer->sink;
+    if (origin->made) {
+        wnn_sink_u32(sink, STORED_MADE);
+        put_made(writer, origin);
+    } else if (origin->id_length) {
+        wnn_sink_u32(sink, WNNConstantForm_Id);
+        wnn_sink_text(sink, (struct string){(const char *)origin->id, origin->id_length});
+    } else {
+        wnn_sink_u32(sink, WNNConstantForm_FileRange);
+        wnn_sink_u64(sink, origin->file);
+        wnn_sink_u64(sink, origin->offset);
+    }
+}
+
+static void put_constant(struct writer *writer, const struct operand *operand, uint32_t blob)
+{
+    bool origin = has_origin(writer, operand);
+    put_type(&writer->sink, &operand->type);
+    wnn_sink_u32(&writer->sink, origin ? STORED_ORIGIN : operand->arranged ? STORED_ARRANGED : 0u);
+    if (origin)
+        put_origin(writer, operand->constant->origin);
+    else
+        wnn_sink_u32(&writer->sink, blob);
+}
+
+// STORED_NONE: its bytes are not written.
+static bool collect_constant(struct writer *writer, const struct operand *operand, uint32_t *blob)
+{
+    const struct constant *constant = operand->constant;
+    *blob = STORED_NONE;
+    if (has_origin(writer, operand))
+        return collect_sources(writer, constant->origin);
+    if (!constant->data)
+        return true;
+    *blob = add_blob(writer, constant->data, constant->bytes);
+    return *blob != STORED_NONE || wnn_fail_memory(writer->error);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -402,8 +456,8 @@ static bool number_operands(struct writer *writer, size_t *constant_count, uint3
         if (!constant || !read[i])
             continue;
         writer->number[i] = next++;
-        (*blob_of)[(*constant_count)++] =
-            constant->data ? add_blob(writer, constant->data, constant->bytes) : STORED_NONE;
+        if (!collect_constant(writer, graph->operands[i], &(*blob_of)[(*constant_count)++]))
+            return false;
     }
     for (size_t i = 0; i < graph->node_count; i++)
         for (unsigned j = 0; j < graph->nodes[i]->out_count; j++)
@@ -435,9 +489,7 @@ static void put_constants(struct writer *writer, size_t constant_count, const ui
         const struct operand *operand = graph->operands[i];
         if (!operand->constant || writer->number[i] != graph->input_count + constant)
             continue;
-        put_type(&writer->sink, &operand->type);
-        wnn_sink_u32(&writer->sink, operand->arranged ? STORED_ARRANGED : 0);
-        wnn_sink_u32(&writer->sink, blob_of[constant++]);
+        put_constant(writer, operand, blob_of[constant++]);
     }
 }
 
@@ -467,7 +519,7 @@ static bool put_plan(struct writer *writer)
     }
     put_constants(writer, constant_count, blob_of);
     for (size_t i = 0; i < graph->node_count; i++)
-        put_node(writer, graph->nodes[i]);
+        put_node(writer, graph->nodes[i], writer->weights_of[i]);
     for (size_t i = 0; i < graph->output_count; i++) {
         wnn_sink_text(sink, graph->outputs[i].name);
         wnn_sink_u32(sink, writer->number[graph->outputs[i].operand->index]);

@@ -5,11 +5,9 @@
 #ifndef COMPILER_STORED_H_
 #define COMPILER_STORED_H_
 
-#include "compiler/backend.h"
-#include "ops/transcript.h"
+#include "compiler/resolve.h"
 #include "ops/sink.h"
-
-#include <webnn/serialize.h>
+#include "ops/transcript.h"
 
 #define STORED_MAGIC "WNNBUILT"
 
@@ -27,6 +25,8 @@ enum {
     STORED_TRANSCRIPT_BYTES = 64, // of its header
     STORED_PLACE_BYTES = 24,      // of a constant
     STORED_ARRANGED = 1,          // of a constant: operand->arranged
+    STORED_ORIGIN = 2,            // likewise: where its bytes can be had from stands in their place
+    STORED_MADE = 4,              // of an origin: beside WNNConstantForm_FileRange and Id
     STORED_LIBRARY_TEXT = 64,     // bytes of the library's name
     STORED_TARGET_TEXT = 512      // bytes of what a backend says of its target
 };
@@ -48,8 +48,9 @@ extern const char wnn_fingerprint[];
 // The library, as a stored plan names it: version and fingerprint.
 void wnn_stored_library(struct text *text);
 
-// A plan that has been lowered, and kept what it needs (plan.savable), or what was recorded, or both. What
-// `write` returns other than Success ends it.
+// A plan that has been lowered, and kept what it needs (plan.savable), or what was recorded, or both; or, to
+// be stored without weights, a plan whose constants are promised, without an executable. What `write` returns
+// other than Success ends it.
 struct store {
     const struct backend *backend;
     void *state;
@@ -60,6 +61,7 @@ struct store {
     const struct transcript *transcript; // NULL: none
     struct allocator *allocator;
     bool strict;
+    bool weightless; // without the bytes of constants that have an origin, and what has been packed of them
     WNNWriteCallback write;
     void *userdata1, *userdata2;
 };
@@ -90,6 +92,9 @@ struct load {
     bool skip_data_check;
     bool recompile; // what was recorded will do, where another library wrote it, or for another target
     bool vouched;   // the host says that they are what wnn_store_plan has written, so that code is to be run
+    // Who has the bytes of constants that have none here; find NULL: nobody. Those that are looked at while
+    // the graph is checked are had then, the others stay promised.
+    const struct resolver *resolver;
 };
 // What else has been read.
 struct loaded {

@@ -13,7 +13,8 @@ import sys
 
 HANDLES = {'WNNContext': 'f->context', 'WNNGraph': 'f->graph', 'WNNTensor': 'f->tensor',
            'WNNGraphBuilder': 'f->builder', 'WNNOperand': 'f->matrix', 'WNNActivation': 'f->activation',
-           'WNNThreadPool': 'f->pool', 'WNNBudget': 'f->budget'}
+           'WNNThreadPool': 'f->pool', 'WNNBudget': 'f->budget',
+           'WNNSharedWeights': 'f->shared'}
 
 # Valid values by type, and by type and name.
 VALUES = {
@@ -26,6 +27,7 @@ VALUES = {
     'const WNNNamedOperand *': '&f->output', 'const WNNOperand *': '&f->matrix', 'WNNOperand *': 'f->outputs',
     'const WNNThreadPoolDescriptor *': '&f->pool_descriptor', 'WNNThreadPool *': '&f->new_pool',
     'const WNNBudgetDescriptor *': '&f->budget_descriptor', 'WNNBudget *': '&f->new_budget',
+    'const WNNSharedWeightsDescriptor *': '&f->shared_descriptor', 'WNNSharedWeights *': '&f->new_shared',
     'WNNResources *': '&f->resources',
     'WNNGraph *': '&f->built', 'char *': 'f->text',
     'WNNContext *': '&f->new_context', 'WNNTensor *': '&f->new_tensor', 'WNNGraphBuilder *': '&f->new_builder',
@@ -38,6 +40,7 @@ VALUES = {
     'WNNOperandInfo *': '&f->operand_info', 'WNNAttributeInfo *': '&f->attribute_info',
     'const WNNSerializeDescriptor *': '&f->serialize', 'const WNNDeserializeDescriptor *': '&f->deserialize',
     'WNNDeserializedGraph *': '&f->deserialized',
+    'const WNNConstantReference *': '&f->reference',
     'const WNNSaveGraphDescriptor *': '&f->save', 'const WNNLoadGraphDescriptor *': '&f->load',
     'WNNCompiledGraphInfo *': '&f->compiled_info', 'WNNTargetInfo *': '&f->target_info',
     'WNNGraphInfo *': '&f->graph_info', 'WNNNodeInfo *': 'f->node_infos',
@@ -100,7 +103,8 @@ MEMBERS = {
 # A CPU context refuses these whatever they get; the future of the fixture is complete.
 REFUSED = {'wnnContextCancel', 'wnnContextGetVulkanHandles', 'wnnContextGetVulkanBuffer', 'wnnContextExportVulkanMemory'}
 # What may be NULL, beside options.
-OPTIONAL = {('wnnCreateContext', 'descriptor'), ('wnnCreateThreadPool', 'descriptor'),
+OPTIONAL = {('wnnCreateSharedWeights', 'descriptor'), ('WNNSharedWeightsDescriptor', 'allocator'),
+            ('WNNSharedWeightsDescriptor', 'budget'), ('wnnCreateContext', 'descriptor'), ('wnnCreateThreadPool', 'descriptor'),
             ('WNNThreadPoolDescriptor', 'allocator'), ('WNNContextDescriptor', 'threadPool'),
             ('WNNContextDescriptor', 'budget'),
             ('wnnGraphGetProfile', 'profile'), ('wnnGraphGetProfile', 'nodes'), ('wnnGraphGetProfile', 'count'),

@@ -4,6 +4,7 @@
 
 #include "cpu/cpu.h"
 
+#include "compiler/resolve.h"
 #include "cpu/describe_target.h"
 #include "cpu/identity.h"
 #include "cpu/kernel.h"
@@ -29,10 +30,13 @@ struct step {
     struct tensor *in, *out;
     struct activation activation; // that the kernel leaves to be applied; attrs NULL: none
     struct xnnpack_step *xnnpack; // NULL: the operator's own kernel
-    void *packed;                 // weights, for the operator's own kernel, or NULL
-    size_t packed_bytes;
-    bool packed_shared; // with other plans
-    size_t joined;      // runs from this one on that are computed at once, at least 1
+    const void *packed;           // weights, for the operator's own kernel, or NULL
+    size_t packed_bytes;          // of those that are the step's own
+    void *own;                    // these, or NULL
+    struct allocator *allocator;  // of these
+    struct packed *shared;        // or a reference to those of others
+    bool shareable;               // others can have what it packs
+    size_t joined;                // runs from this one on that are computed at once, at least 1
 };
 
 // An operand of a step that lies where the execution says.
@@ -282,8 +286,8 @@ static void release(void *state, void *pointer)
     struct executable *executable = pointer;
     for (size_t i = 0; i < executable->step_count; i++) {
         wnn_xnnpack_destroy(executable->steps[i].xnnpack);
-        if (!executable->steps[i].packed_shared)
-            wnn_release(cpu->allocator, executable->steps[i].packed);
+        wnn_release(executable->steps[i].allocator, executable->steps[i].own);
+        wnn_packed_unref(executable->derived, executable->steps[i].shared);
     }
     wnn_derived_unref(executable->derived);
     for (size_t i = 0; executable->aligned && i < executable->plan->graph.operand_count; i++)
@@ -339,12 +343,28 @@ static void *constant_data(const struct executable *executable, const struct ope
     return (void *)(uintptr_t)(aligned ? aligned->data : operand->constant->data);
 }
 
+// What is left of where a constant can be had from when its bytes are given up: what the plan can be saved
+// by, or who shares weights knows it by. A reference, or NULL.
+static struct origin *keep_origin(const struct cpu *cpu, const struct executable *executable,
+                                  const struct constant *constant)
+{
+    bool shared =
+        wnn_derived_is_shared(executable->derived) && constant->origin && wnn_derived_identifies(constant);
+    struct origin *origin = shared                      ? constant->origin
+                            : executable->plan->savable ? wnn_kept_origin(constant)
+                                                        : NULL;
+    struct origin *stripped = wnn_strip_origin(cpu->allocator, origin);
+    return stripped ? stripped : wnn_origin_ref(origin);
+}
+
 // The operand stays a constant, of as many bytes, of which there are none.
 static bool drop_constant(const struct cpu *cpu, struct executable *executable, struct operand *operand,
                           struct error *error)
 {
-    WNNExternalBytes nothing = {.byteLength = operand->constant->bytes};
-    struct constant *empty = wnn_constant_lend(cpu->allocator, &nothing);
+    const struct constant *constant = operand->constant;
+    struct origin *origin = keep_origin(cpu, executable, constant);
+    struct constant *empty = wnn_constant_promise(cpu->allocator, constant->bytes, origin);
+    wnn_origin_unref(origin);
     if (!empty)
         return wnn_fail_memory(error);
     wnn_constant_unref(operand->constant);
@@ -383,18 +403,27 @@ static uint32_t unread_inputs(const struct step *step)
 
 // What XNNPACK has made of weights cannot be saved, so that a plan that is to be keeps them; and the scales
 // behind the operator's own inputs, since a kernel that has made a table of them wants to see them before it
-// gets the table.
+// gets the table. What will be there again need not be kept, if the plan says so. Lent memory by which
+// weights are known that others share stays lent.
+static bool is_kept(const struct executable *executable, const struct step *step, unsigned input)
+{
+    const struct plan *plan = executable->plan;
+    const struct constant *constant = step->node->in[input]->constant;
+    if (wnn_derived_is_shared(executable->derived) && constant->external && !constant->origin)
+        return true;
+    return plan->savable && !(plan->weightless && wnn_kept_origin(constant)) &&
+           (step->xnnpack || input >= step->node->in_count);
+}
+
 static bool drop_unread_constants(const struct cpu *cpu, struct executable *executable,
                                   const struct step *step, struct error *error)
 {
     const struct node *node = step->node;
-    bool savable = executable->plan->savable;
-    uint32_t unread = savable && step->xnnpack ? 0 : unread_inputs(step);
-    unsigned count = savable ? node->in_count : wnn_operand_count(node);
-    for (unsigned i = 0; i < count && i < 32; i++) {
+    uint32_t unread = unread_inputs(step);
+    for (unsigned i = 0; i < wnn_operand_count(node) && i < 32; i++) {
         struct operand *operand = node->in[i];
-        if (operand && operand->constant && unread >> i & 1 && --operand->uses == 0 &&
-            !drop_constant(cpu, executable, operand, error))
+        if (operand && operand->constant && unread >> i & 1 && !is_kept(executable, step, i) &&
+            --operand->uses == 0 && !drop_constant(cpu, executable, operand, error))
             return false;
     }
     return true;
@@ -423,50 +452,98 @@ static bool take_stored(struct step *step, size_t bytes, struct error *error)
     if (stored->bytes != bytes)
         return wnn_fail(error, WNNStatus_TypeError, "%s has %llu bytes of packed weights; expected %zu",
                         wnn_ops[step->node->op].name, (unsigned long long)stored->bytes, bytes);
-    step->packed = (void *)(uintptr_t)stored->data;
+    step->packed = stored->data;
     step->packed_bytes = bytes;
-    step->packed_shared = true;
     return true;
 }
 
-static bool pack(const struct cpu *cpu, const struct parallel *parallel, const struct executable *executable,
+// The bytes that the node's own kernel packs; 0: it packs none.
+static size_t packed_bytes(const struct step *step)
+{
+    const struct kernel *kernel = step->kernel;
+    bool own = step->node->lowering != LOWER_XNNPACK && kernel->packed_bytes;
+    return own ? kernel->packed_bytes(step->node) : 0;
+}
+
+static struct derived_key packed_key(const struct step *step, size_t bytes)
+{
+    struct derived_key key = {.node = step->node, .maker = step->kernel, .bytes = bytes};
+    if (step->kernel->packed_variant)
+        key.variant = step->kernel->packed_variant(step->node);
+    return key;
+}
+
+static bool is_shared(const struct executable *executable, const struct node *node)
+{
+    return executable->derived && wnn_derived_knows(executable->derived, node);
+}
+
+// Packed weights that are there: the plan's own, or another plan's.
+static bool find_packed(const struct executable *executable, struct step *step, struct error *error)
+{
+    size_t bytes = packed_bytes(step);
+    if (bytes && step->node->stored)
+        return take_stored(step, bytes, error);
+    step->shareable = bytes && is_shared(executable, step->node);
+    if (step->shareable) {
+        struct derived_key key = packed_key(step, bytes);
+        step->shared = wnn_derived_find_packed(executable->derived, &key);
+        step->packed = step->shared ? wnn_packed_memory(step->shared) : NULL;
+    }
+    return true;
+}
+
+// Has the bytes of all that the node reads now or later, which is not what it has packed already.
+static bool take_constants(const struct cpu *cpu, struct executable *executable, const struct step *step,
+                           struct error *error)
+{
+    const struct node *node = step->node;
+    uint32_t unread = step->packed ? weights_of(node) : 0;
+    for (unsigned i = 0; i < wnn_operand_count(node); i++)
+        if (!(i < 32 && unread >> i & 1) &&
+            (!wnn_resolve_operand(executable->plan->resolver, node->in[i], error) ||
+             !align_constant(cpu, executable, node, i, error)))
+            return false;
+    return has_data(node, unread, error);
+}
+
+// Lets others have what has been packed. What is in a set of the host's alone is not the context's memory.
+static bool share_packed(struct executable *executable, struct step *step, size_t bytes, struct error *error)
+{
+    struct derived_key key = packed_key(step, bytes);
+    step->shared = wnn_derived_add_packed(executable->derived, &key, step->own);
+    if (!step->shared)
+        return !wnn_derived_is_shared(executable->derived) || wnn_fail_memory(error);
+    step->packed = wnn_packed_memory(step->shared);
+    step->own = NULL;
+    step->packed_bytes = 0;
+    return true;
+}
+
+static bool pack(const struct cpu *cpu, const struct parallel *parallel, struct executable *executable,
                  struct step *step, struct error *error)
 {
     const struct kernel *kernel = step->kernel;
-    size_t bytes = kernel->packed_bytes ? kernel->packed_bytes(step->node) : 0;
-    if (step->node->stored && bytes)
-        return has_data(step->node, weights_of(step->node), error) && take_stored(step, bytes, error);
-    if (!has_data(step->node, 0, error))
-        return false;
-    if (bytes == 0)
+    size_t bytes = packed_bytes(step);
+    if (bytes == 0 || step->packed)
         return true;
-    struct derived *derived = executable->derived;
-    struct derived_key key = {.node = step->node, .maker = kernel, .bytes = bytes};
-    bool shared = derived && wnn_derived_knows(derived, step->node);
-    if (shared && kernel->packed_variant)
-        key.variant = kernel->packed_variant(step->node);
-    step->packed = shared ? wnn_derived_packed(derived, &key) : NULL;
-    step->packed_shared = step->packed != NULL;
-    if (step->packed)
-        return true;
+    struct allocator *allocator =
+        step->shareable ? wnn_derived_allocator(executable->derived) : cpu->allocator;
     // What is saved has no bytes that nobody has written.
-    step->packed = executable->plan->savable ? wnn_allocate_zero(cpu->allocator, bytes)
-                                             : wnn_allocate(cpu->allocator, bytes);
-    if (!step->packed)
+    void *memory =
+        executable->plan->savable ? wnn_allocate_zero(allocator, bytes) : wnn_allocate(allocator, bytes);
+    if (!memory)
         return wnn_fail_memory(error);
-    step->packed_bytes = bytes;
     for (unsigned i = 0; i < wnn_operand_count(step->node); i++)
         if (step->node->in[i] && step->node->in[i]->constant)
             step->in[i].data = constant_data(executable, step->node->in[i]);
     struct kernel_call call = {step->node, step->in, step->out, NULL, parallel, NULL};
-    kernel->pack(&call, step->packed);
-    if (!wnn_interrupt_check(parallel->interrupt, error))
-        return false;
-    if (shared && wnn_derived_add_packed(derived, &key, step->packed)) {
-        step->packed_shared = true;
-        step->packed_bytes = 0;
-    }
-    return true;
+    kernel->pack(&call, memory);
+    step->packed = step->own = memory;
+    step->allocator = allocator;
+    step->packed_bytes = bytes;
+    return wnn_interrupt_check(parallel->interrupt, error) &&
+           (!step->shareable || share_packed(executable, step, bytes, error));
 }
 
 static const char *kernel_name(const struct node *node)
@@ -492,18 +569,15 @@ static bool lower_node(const struct cpu *cpu, const struct parallel *parallel, s
     step->out = wnn_arena_allocate(arena, node->out_count * sizeof step->out[0]);
     if (!step->in || !step->out)
         return wnn_fail_memory(error);
-    for (unsigned i = 0; i < wnn_operand_count(node); i++) {
+    for (unsigned i = 0; i < wnn_operand_count(node); i++)
         step->in[i] = describe_tensor(node->in[i]);
-        if (!align_constant(cpu, executable, node, i, error))
-            return false;
-    }
     for (unsigned i = 0; i < node->out_count; i++)
         step->out[i] = describe_tensor(node->out[i]);
-    bool done = node->lowering == LOWER_XNNPACK
-                    ? has_data(node, 0, error) &&
-                          (cpu->described ||
-                           wnn_xnnpack_create(node, cpu->allocator, parallel, &step->xnnpack, error))
-                    : pack(cpu, parallel, executable, step, error);
+    bool done = find_packed(executable, step, error) && take_constants(cpu, executable, step, error);
+    if (done && node->lowering == LOWER_XNNPACK)
+        done = cpu->described || wnn_xnnpack_create(node, cpu->allocator, parallel, &step->xnnpack, error);
+    else if (done)
+        done = pack(cpu, parallel, executable, step, error);
     return done && drop_unread_constants(cpu, executable, step, error);
 }
 
@@ -598,6 +672,8 @@ static bool lower(void *state, struct plan *plan, void **result, struct error *e
     done = done && count_readers(cpu, executable, error);
     for (size_t i = 0; done && i < plan->graph.node_count; i++)
         done = lower_node(cpu, &parallel, executable, plan->graph.nodes[i], error);
+    for (size_t i = 0; done && i < plan->graph.output_count; i++)
+        done = wnn_resolve_operand(plan->resolver, plan->graph.outputs[i].operand, error);
     // Last, when constants have made room for it.
     if (done) {
         executable->block = plan->workspace ? wnn_workspace_take(plan->workspace, plan->arena_bytes) : NULL;
@@ -858,6 +934,7 @@ const struct backend wnn_backend_cpu = {
     .describe_target = describe_target,
     .packed_inputs = packed_inputs,
     .packed_weights = packed_weights,
+    .resolves = true,
     .measure = measure,
     .execute = execute,
 };

@@ -30,6 +30,15 @@ struct constant *wnn_constant_lend(struct allocator *allocator, const WNNExterna
     return constant;
 }
 
+struct constant *wnn_constant_promise(struct allocator *allocator, size_t bytes, struct origin *origin)
+{
+    const WNNExternalBytes nothing = {.byteLength = bytes};
+    struct constant *constant = wnn_constant_lend(allocator, &nothing);
+    if (constant)
+        constant->origin = wnn_origin_ref(origin);
+    return constant;
+}
+
 struct constant *wnn_constant_ref(struct constant *constant)
 {
     atomic_fetch_add(&constant->references, 1);
@@ -41,7 +50,47 @@ void wnn_constant_unref(struct constant *constant)
     if (!constant || atomic_fetch_sub(&constant->references, 1) != 1)
         return;
     WNNExternalBytes loan = constant->loan;
+    wnn_origin_unref(constant->origin);
     wnn_release(constant->allocator, constant);
     if (loan.release)
         loan.release(loan.data, loan.byteLength, loan.userdata1, loan.userdata2);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Origins
+// ---------------------------------------------------------------------------------------------------------------
+
+struct origin *wnn_origin_name(struct allocator *allocator, size_t bytes, uint64_t file, uint64_t offset,
+                               const void *id, size_t id_length)
+{
+    struct origin *origin = wnn_allocate(allocator, sizeof *origin + id_length);
+    if (!origin)
+        return NULL;
+    *origin = (struct origin){.references = 1,
+                              .allocator = allocator,
+                              .bytes = bytes,
+                              .asks = true,
+                              .depth = 1,
+                              .file = file,
+                              .offset = offset,
+                              .id_length = id_length};
+    if (id_length)
+        memcpy(origin->id, id, id_length);
+    return origin;
+}
+
+struct origin *wnn_origin_ref(struct origin *origin)
+{
+    if (origin)
+        atomic_fetch_add(&origin->references, 1);
+    return origin;
+}
+
+void wnn_origin_unref(struct origin *origin)
+{
+    if (!origin || atomic_fetch_sub(&origin->references, 1) != 1)
+        return;
+    if (origin->made)
+        origin->free_made(origin->allocator, origin->made);
+    wnn_release(origin->allocator, origin);
 }

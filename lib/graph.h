@@ -34,8 +34,10 @@ struct operand {
     // were allowed, before what others of the name allow; of the other dimensions min is above max. NULL:
     // none.
     const struct bounds *named;
-    struct constant *constant;   // NULL unless the operand is constant; the graph holds a reference
-    bool arranged;               // its bytes lie in an order of the backend's, of which the type says nothing
+    struct constant *constant; // NULL unless the operand is constant; the graph holds a reference
+    // Its bytes lie in an order of the backend's, of which the type says nothing; the constant's origin, if
+    // it has one, is of these bytes in their own order.
+    bool arranged;
     const void *origin;          // the tensor behind a constant(tensor), or NULL
     struct node *producer;       // NULL for inputs and constants
     const struct values *values; // what is known of its elements while recording (ops/values.h), or NULL

@@ -10,6 +10,8 @@
 #include "ops/unranked.h"
 #include "ops/values.h"
 
+#include <webnn/serialize.h>
+
 #include <math.h>
 #include <string.h>
 
@@ -229,27 +231,85 @@ WNNOperand wnn_builder_share_constant(WNNGraphBuilder builder, const WNNOperandD
     return (WNNOperand)add_constant(builder, &type, wnn_constant_ref(constant));
 }
 
+static bool check_reference(WNNGraphBuilder builder, const WNNConstantReference *reference)
+{
+    if (!wnn_check_chain(reference->nextInChain, 0, "constant reference", &builder->error))
+        return false;
+    if (reference->form != WNNConstantForm_FileRange && reference->form != WNNConstantForm_Id)
+        return wnn_fail(&builder->error, WNNStatus_TypeError,
+                        "constant has a reference of form %d; expected a range of a file or an id",
+                        (int)reference->form);
+    if (reference->form == WNNConstantForm_Id &&
+        (!reference->id || reference->idLength == 0 || reference->idLength > WNN_MAX_CONSTANT_ID))
+        return wnn_fail(&builder->error, WNNStatus_TypeError,
+                        "constant has an id of %zu bytes; expected 1 to %d",
+                        reference->id ? reference->idLength : 0, WNN_MAX_CONSTANT_ID);
+    return true;
+}
+
+// A reference that has been checked.
+static struct origin *create_origin(WNNGraphBuilder builder, const WNNConstantReference *reference,
+                                    size_t bytes)
+{
+    bool id = reference->form == WNNConstantForm_Id;
+    struct origin *origin =
+        wnn_origin_name(builder->graph.arena.allocator, bytes, id ? 0 : reference->file,
+                        id ? 0 : reference->offset, reference->id, id ? reference->idLength : 0);
+    if (!origin)
+        wnn_fail_memory(&builder->error);
+    return origin;
+}
+
 static struct operand *lend_constant(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor,
                                      const WNNExternalBytes *bytes)
 {
     struct descriptor type;
     if (!check_call(builder, "constant", descriptor, false, &type))
         return NULL;
-    if (bytes->nextInChain) {
-        wnn_fail(&builder->error, WNNStatus_TypeError,
-                 "external bytes have a chained struct of unknown type %u",
-                 (unsigned)bytes->nextInChain->sType);
+    if (!wnn_check_chain(bytes->nextInChain, 1u << WNNSType_NamedBytes, "external bytes", &builder->error))
         return NULL;
-    }
-    if (!check_bytes(builder, &type, bytes->data, bytes->byteLength))
+    const WNNNamedBytes *named = wnn_chained(bytes->nextInChain, WNNSType_NamedBytes);
+    if ((named && !check_reference(builder, &named->reference)) ||
+        !check_bytes(builder, &type, bytes->data, bytes->byteLength))
+        return NULL;
+    struct origin *origin = named ? create_origin(builder, &named->reference, bytes->byteLength) : NULL;
+    if (named && !origin)
         return NULL;
     WNNExternalBytes loan = *bytes;
+    loan.nextInChain = NULL;
     loan.release = NULL; // until the operand exists, the caller of this function gives the bytes back
     struct constant *constant = wnn_constant_lend(builder->graph.arena.allocator, &loan);
+    if (constant)
+        constant->origin = wnn_origin_ref(origin);
     struct operand *operand = add_constant(builder, &type, constant);
     if (operand)
         constant->loan.release = bytes->release;
+    wnn_origin_unref(origin);
     return operand;
+}
+
+WNNOperand wnnGraphBuilderPromisedConstant(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor,
+                                           const WNNConstantReference *reference)
+{
+    struct descriptor type;
+    if (!check_call(builder, "constant", descriptor, false, &type))
+        return NULL;
+    if (!reference) {
+        wnn_fail(&builder->error, WNNStatus_TypeError, "promised constant has no reference");
+        return NULL;
+    }
+    size_t bytes = wnn_descriptor_bytes(&type);
+    if (!check_reference(builder, reference) || !check_constant_bytes(builder, bytes))
+        return NULL;
+    struct origin *origin = create_origin(builder, reference, bytes);
+    if (!origin)
+        return NULL;
+    // Of no bytes there are none to wait for.
+    struct allocator *allocator = builder->graph.arena.allocator;
+    struct constant *constant =
+        bytes ? wnn_constant_promise(allocator, bytes, origin) : wnn_constant_create(allocator, 0);
+    wnn_origin_unref(origin);
+    return (WNNOperand)add_constant(builder, &type, constant);
 }
 
 WNNOperand wnnGraphBuilderExternalConstant(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor,

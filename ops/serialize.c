@@ -66,6 +66,22 @@ static bool put_constant_value(struct writer *writer, const WNNRecordedOperand *
     return true;
 }
 
+// By the reference that it was recorded with.
+static bool put_promise(struct writer *writer, const WNNRecordedOperand *constant)
+{
+    struct sink *sink = &writer->sink;
+    const struct origin *origin = wnn_operand(constant->operand)->constant->origin;
+    wnn_sink_u32(sink, origin->id_length ? SERIAL_CONSTANT_ID : SERIAL_CONSTANT_FILE);
+    put_type(writer, constant);
+    if (origin->id_length) {
+        wnn_sink_text(sink, (struct string){(const char *)origin->id, origin->id_length});
+    } else {
+        wnn_sink_u64(sink, origin->file);
+        wnn_sink_u64(sink, origin->offset);
+    }
+    return true;
+}
+
 static bool put_constant(struct writer *writer, const WNNRecordedOperand *constant)
 {
     const WNNSerializeDescriptor *to = writer->descriptor;
@@ -78,7 +94,9 @@ static bool put_constant(struct writer *writer, const WNNRecordedOperand *consta
         return false;
     switch (reference.form) {
     case WNNConstantForm_Value:
-        return put_constant_value(writer, constant);
+        return wnn_operand(constant->operand)->constant->data || constant->byteLength == 0
+                   ? put_constant_value(writer, constant)
+                   : put_promise(writer, constant);
     case WNNConstantForm_FileRange:
         wnn_sink_u32(&writer->sink, SERIAL_CONSTANT_FILE);
         put_type(writer, constant);

@@ -90,16 +90,17 @@ static bool take_list(struct op_call *call, const char *name, const struct opera
     if (count > MAX_ITEMS)
         return wnn_op_fail(call, "%s has %s items; expected at most %d", name, SIZE_OF(call, count),
                            MAX_ITEMS);
-    if (!operand->constant && !wnn_values_of(call, operand, &values))
+    bool constant = wnn_constant_has_bytes(operand->constant);
+    if (!constant && !wnn_values_of(call, operand, &values))
         return false;
-    if (!operand->constant && !values)
+    if (!constant && !values)
         return fail_data(call, name);
     uint32_t *items = wnn_arena_allocate(call->arena, (count + (size_t)1) * sizeof items[0]);
     if (!items)
         return wnn_fail_memory(call->error);
     for (uint32_t i = 0; i < count; i++) {
         struct value value = values && values->items ? values->items[i] : late;
-        if (operand->constant)
+        if (constant)
             value.number = wnn_number_load(operand->type.type, operand->constant->data, i);
         if (!take_item(call, name, i, &value, &items[i], known))
             return false;

@@ -626,7 +626,8 @@ static bool read_constant(struct op_call *call, const struct operand *operand, c
 bool wnn_values_of(struct op_call *call, const struct operand *operand, const struct values **values)
 {
     *values = operand->values;
-    if (!operand->constant || wnn_shape_elements(&operand->type.shape) > WNN_MAX_VALUES)
+    if (!wnn_constant_has_bytes(operand->constant) ||
+        wnn_shape_elements(&operand->type.shape) > WNN_MAX_VALUES)
         return true;
     return read_constant(call, operand, values);
 }
@@ -636,7 +637,7 @@ static bool read_operands(struct op_call *call, const struct values **in, bool *
 {
     for (unsigned i = 0; i < call->in_count; i++) {
         const struct operand *operand = call->in[i];
-        *readable = operand && (operand->values || operand->constant);
+        *readable = operand && (operand->values || wnn_constant_has_bytes(operand->constant));
         if (*readable && in && !wnn_values_of(call, operand, &in[i]))
             return false;
         *readable = *readable && (!in || in[i]);

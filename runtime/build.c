@@ -11,6 +11,7 @@
 #include "runtime/graph_info.h"
 #include "runtime/late.h"
 #include "runtime/request.h"
+#include "runtime/shared_weights.h"
 #include "runtime/submit.h"
 #include "runtime/trace.h"
 
@@ -121,7 +122,9 @@ struct build_request {
     struct graph graph;
     uint64_t limit; // nanoseconds that it may take; 0: any number
     bool compiled;  // the compiler took the graph
-    bool savable, recompilable;
+    bool savable, recompilable, weightless;
+    WNNConstantSource source; // find NULL: none
+    WNNSharedWeights shared;  // a reference, or NULL
     struct compile_settings settings;
 };
 
@@ -152,6 +155,13 @@ bool wnn_graph_build(WNNContext context, const struct compile_job *job, WNNGraph
 {
     bool late = wnn_graph_is_symbolic(job->graph);
     struct compile_job shared = *job;
+    if (late && job->shared)
+        return wnn_fail(error, WNNStatus_NotSupportedError,
+                        "build: a graph with sizes that are not known shares weights with no other");
+    // There will be nobody to ask when sizes come, or when what was recorded is saved.
+    if ((late || job->recompilable) && job->resolver->find &&
+        !wnn_resolve_all(job->resolver, job->graph, error))
+        return false;
     if (!job->loaded && !keep_transcript(job, late, graph, error))
         return false;
     if (late)
@@ -171,13 +181,18 @@ bool wnn_graph_build(WNNContext context, const struct compile_job *job, WNNGraph
 
 static bool build(WNNContext context, struct build_request *request, WNNGraph graph, struct error *error)
 {
+    const struct resolver resolver = wnn_resolver_of(context, &request->source, &request->request);
     const struct compile_job job = {.graph = &request->graph,
                                     .compiled = &request->compiled,
                                     .settings = &request->settings,
                                     .interrupt = &request->request.interrupt,
                                     .flow = request->request.callback.flow,
                                     .savable = request->savable,
-                                    .recompilable = request->recompilable};
+                                    .recompilable = request->recompilable,
+                                    .weightless = request->weightless,
+                                    .may_lack = request->savable || request->weightless,
+                                    .shared = request->shared,
+                                    .resolver = &resolver};
     return wnn_graph_build(context, &job, graph, error);
 }
 
@@ -197,6 +212,7 @@ static void drop_build(WNNContext context, struct request *base)
     struct build_request *request = (struct build_request *)base;
     if (!request->compiled)
         wnn_graph_free(&request->graph);
+    wnnSharedWeightsRelease(request->shared);
 }
 
 static const struct request_kind build_kind = {
@@ -229,6 +245,21 @@ static struct build_request *prepare(struct builder *builder, size_t outputCount
     return NULL;
 }
 
+#define CHAINS                                                                                               \
+    (1u << WNNSType_TimeLimit | 1u << WNNSType_Savable | 1u << WNNSType_Recompilable |                       \
+     1u << WNNSType_Weightless | 1u << WNNSType_ConstantSource | 1u << WNNSType_WeightSharing)
+
+static void take_chain(WNNContext context, struct build_request *request, const WNNChainedStruct *chain)
+{
+    const WNNConstantSource *source = wnn_chained(chain, WNNSType_ConstantSource);
+    request->recompilable = wnn_chained(chain, WNNSType_Recompilable) != NULL;
+    request->savable = request->recompilable || wnn_chained(chain, WNNSType_Savable) != NULL;
+    request->weightless = wnn_chained(chain, WNNSType_Weightless) && !request->savable;
+    if (source)
+        request->source = *source;
+    request->limit = wnn_time_limit(chain, context->limits.maxBuildNanoseconds);
+}
+
 WNNFuture wnnGraphBuilderBuild(WNNGraphBuilder builder, size_t outputCount, const WNNNamedOperand *outputs,
                                WNNBuildCallbackInfo callbackInfo)
 {
@@ -245,17 +276,18 @@ WNNFuture wnnGraphBuilderBuild(WNNGraphBuilder builder, size_t outputCount, cons
     callback.flow = trace.flow;
     if (!callback.build)
         wnn_fail(&error, WNNStatus_TypeError, "build: there is no callback to take the graph");
-    wnn_check_callback(callbackInfo.nextInChain,
-                       1u << WNNSType_TimeLimit | 1u << WNNSType_Savable | 1u << WNNSType_Recompilable,
-                       &callback, &error);
+    const WNNChainedStruct *chain = callbackInfo.nextInChain;
+    wnn_check_callback(chain, CHAINS, &callback, &error);
+    wnn_check_source(chain, "build", &error);
+    WNNSharedWeights shared;
+    wnn_take_sharing(chain, "build", &shared, &error);
     struct build_request *request = prepare(whole, outputCount, outputs, &error);
-    if (request) {
-        request->recompilable = wnn_chained(callbackInfo.nextInChain, WNNSType_Recompilable) != NULL;
-        request->savable =
-            request->recompilable || wnn_chained(callbackInfo.nextInChain, WNNSType_Savable) != NULL;
-    }
     if (request)
-        request->limit = wnn_time_limit(callbackInfo.nextInChain, whole->context->limits.maxBuildNanoseconds);
+        take_chain(whole->context, request, chain);
+    if (request)
+        request->shared = shared;
+    else
+        wnnSharedWeightsRelease(shared);
     if (!callback.build)
         wnn_context_report(whole->context, &error);
     WNNFuture future = wnn_submit(whole->context, (struct request *)request, &callback, &error);

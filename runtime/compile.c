@@ -4,6 +4,7 @@
 #include "runtime/context.h"
 #include "runtime/graph_info.h"
 #include "runtime/request.h"
+#include "runtime/shared_weights.h"
 
 WNNGraph wnn_graph_create(WNNContext context, const struct graph *source, struct error *error)
 {
@@ -26,6 +27,27 @@ WNNGraph wnn_graph_create(WNNContext context, const struct graph *source, struct
     return NULL;
 }
 
+bool wnn_check_source(const WNNChainedStruct *chain, const char *what, struct error *error)
+{
+    if (error->status != WNNStatus_Success) // the chain may be anything
+        return false;
+    const WNNConstantSource *source = wnn_chained(chain, WNNSType_ConstantSource);
+    return !source || source->find ||
+           wnn_fail(error, WNNStatus_TypeError, "%s: the source of constants has no callback", what);
+}
+
+struct resolver wnn_resolver_of(WNNContext context, const WNNConstantSource *source,
+                                const struct request *request)
+{
+    return (struct resolver){.find = source->find,
+                             .userdata1 = source->userdata1,
+                             .userdata2 = source->userdata2,
+                             .backend = context->backend,
+                             .state = context->state,
+                             .allocator = &context->allocator,
+                             .interrupt = &request->interrupt};
+}
+
 static struct compile_options options_of(WNNContext context, const struct compile_job *job)
 {
     return (struct compile_options){.backend = context->backend,
@@ -38,9 +60,12 @@ static struct compile_options options_of(WNNContext context, const struct compil
                                     .observe = job->settings->observe,
                                     .observer = job->settings->observer,
                                     .explainer = job->settings->explainer,
-                                    .savable = job->savable,
+                                    .savable = job->savable || job->weightless,
+                                    .weightless = job->weightless,
+                                    .resolver = job->resolver,
                                     .loaded = job->loaded,
                                     .derived = job->derived,
+                                    .shared = wnn_shared_weights_of(job->shared),
                                     .workspace = job->workspace};
 }
 
@@ -49,6 +74,15 @@ bool wnn_graph_compile_recorded(WNNContext context, const struct compile_job *jo
     struct compile_options options = options_of(context, job);
     options.verify = false; // of graphs whose sizes are known
     return wnn_compile_recorded(&options, job->graph, error);
+}
+
+// Whether all constants are there, or will be, or need not be.
+static bool check_promises(WNNGraph graph, const struct compile_job *job, const struct plan *plan,
+                           struct error *error)
+{
+    const struct operand *promised = job->resolver->find ? NULL : wnn_find_promised(&plan->graph);
+    graph->promised = promised && job->may_lack;
+    return !promised || job->may_lack || wnn_resolve(NULL, promised->constant, error);
 }
 
 bool wnn_graph_compile(WNNContext context, const struct compile_job *job, WNNGraph graph, struct error *error)
@@ -67,7 +101,8 @@ bool wnn_graph_compile(WNNContext context, const struct compile_job *job, WNNGra
     if (!wnn_graph_info_compiled(graph, plan, error) ||
         (!wnn_find_aliases(context->backend, context->state, plan, &graph->arena, &graph->aliases) &&
          !wnn_fail_memory(error)) ||
-        !context->backend->lower(context->state, plan, &executable, error)) {
+        !check_promises(graph, job, plan, error) ||
+        (!graph->promised && !context->backend->lower(context->state, plan, &executable, error))) {
         wnn_plan_free(plan);
         wnn_release(&context->allocator, plan);
         return false;
@@ -75,8 +110,10 @@ bool wnn_graph_compile(WNNContext context, const struct compile_job *job, WNNGra
     plan->interrupt = NULL;
     plan->derived = NULL;
     plan->workspace = NULL;
+    plan->resolver = NULL;
     graph->plan = plan;
     graph->savable = job->savable;
+    graph->weightless = job->savable || job->weightless;
     graph->executable = executable;
     wnn_graph_info_lowered(graph);
     return true;

@@ -5,6 +5,7 @@
 #ifndef RUNTIME_COMPILE_H_
 #define RUNTIME_COMPILE_H_
 
+#include "compiler/resolve.h"
 #include "runtime/internal.h"
 
 struct compile_job {
@@ -15,11 +16,20 @@ struct compile_job {
     uint64_t flow;     // of the build in a trace, or 0
     bool savable;      // what saving needs is kept
     bool recompilable; // what was recorded, too, of a graph that is built
+    bool weightless;   // what saving needs is kept, but for the bytes of constants that have an origin
+    bool may_lack;     // constants may stay promised, so that the graph can be saved but not run
     bool loaded;       // the graph has been through the passes
-    // That it shares with others, or NULL.
+    // That it shares with others of its recorded graph, or NULL; and with whom the host says, or NULL.
     struct derived *derived;
+    WNNSharedWeights shared;
     struct workspace *workspace;
+    const struct resolver *resolver; // who has the bytes of promised constants; find NULL: nobody; never NULL
 };
+
+// What a host has chained: that it is complete, and who is asked while a request runs.
+bool wnn_check_source(const WNNChainedStruct *chain, const char *what, struct error *error);
+struct resolver wnn_resolver_of(WNNContext context, const WNNConstantSource *source,
+                                const struct request *request);
 
 // A graph without an executable, with the ports of `source`; NULL: no memory.
 WNNGraph wnn_graph_create(WNNContext context, const struct graph *source, struct error *error);

@@ -323,6 +323,9 @@ static bool check_graph(const struct call *call)
         return fail(call, WNNStatus_TypeError, "the graph belongs to another context");
     if (atomic_load(&call->graph->destroyed))
         return fail(call, WNNStatus_InvalidStateError, "the graph was destroyed");
+    if (call->graph->promised)
+        return fail(call, WNNStatus_InvalidStateError,
+                    "the graph has constants whose bytes are promised; save it, and load it with them");
     return true;
 }
 

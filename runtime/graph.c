@@ -142,7 +142,8 @@ static void release_executable(WNNGraph graph)
     pthread_mutex_unlock(&context->queue.lock);
     if (last)
         wnn_spare_free(&context->spare, &context->allocator);
-    context->backend->release(context->state, executable);
+    if (executable)
+        context->backend->release(context->state, executable);
     wnn_plan_free(plan);
     wnn_release(&context->allocator, plan);
     pthread_mutex_lock(&context->queue.lock);

@@ -128,7 +128,7 @@ void wnn_graph_info_lowered(WNNGraph graph)
     const struct backend *backend = graph->context->backend;
     struct graph_info *info = &graph->info;
     struct executable_size size = {.execution = graph->plan->arena_bytes};
-    if (backend->measure)
+    if (backend->measure && graph->executable)
         backend->measure(graph->context->state, graph->executable, &size);
     info->info.weightBytes = size.weights;
     info->info.executionBytes = size.execution;

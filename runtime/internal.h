@@ -149,6 +149,8 @@ struct WNNGraphImpl {
     struct late *late;      // of a graph with sizes that are not known, which has no executable; or NULL
     WNNGraph parent;        // of a specialization: whose it is, for comparison only; or NULL
     bool savable;           // its plan has all that its nodes were packed of
+    bool weightless;        // likewise, but for constants that have an origin
+    bool promised;          // some of these are not there, so that there is no executable
     bool recompiled;        // it was loaded for another library or target, and built
     struct transcript *transcript; // what was recorded, to be saved; or NULL
     atomic_int form;               // enum form, changed under the queue's lock

@@ -175,6 +175,8 @@ static bool run_specialize(WNNContext context, struct request *base, struct erro
     struct specialize_request *request = (struct specialize_request *)base;
     WNNGraph graph = request->to;
     wnn_request_begin(base, context->limits.maxBuildNanoseconds);
+    static const WNNConstantSource nobody = WNN_CONSTANT_SOURCE_INIT;
+    const struct resolver resolver = wnn_resolver_of(context, &nobody, base);
     const struct compile_job job = {.graph = &request->graph,
                                     .compiled = &request->compiled,
                                     .settings = &request->from->late->settings,
@@ -182,6 +184,7 @@ static bool run_specialize(WNNContext context, struct request *base, struct erro
                                     .workspace = &request->from->late->workspace,
                                     .flow = request->from->info.info.id,
                                     .savable = request->from->savable && context->backend->code,
+                                    .resolver = &resolver,
                                     .interrupt = &base->interrupt};
     struct error fault = {0};
     if (wnn_graph_compile(context, &job, graph, &fault)) {

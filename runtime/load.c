@@ -7,6 +7,7 @@
 #include "runtime/compile.h"
 #include "runtime/graph_info.h"
 #include "runtime/request.h"
+#include "runtime/shared_weights.h"
 #include "runtime/submit.h"
 #include "runtime/trace.h"
 
@@ -22,6 +23,8 @@ struct load_request {
     void *userdata1, *userdata2;
     bool skip_data_check, recompile;
     struct loaded loaded;
+    WNNConstantSource constants; // find NULL: nobody has any
+    WNNSharedWeights shared;     // a reference, or NULL
     struct compile_settings settings;
 };
 
@@ -37,6 +40,7 @@ static bool authenticate(const struct load_request *request, struct error *error
 
 static bool read_graph(WNNContext context, struct load_request *request, struct error *error)
 {
+    const struct resolver resolver = wnn_resolver_of(context, &request->constants, &request->request);
     const struct load load = {.backend = context->backend,
                               .state = context->state,
                               .limits = &context->limits,
@@ -45,7 +49,8 @@ static bool read_graph(WNNContext context, struct load_request *request, struct 
                               .strict = context->strict_numerics,
                               .skip_data_check = request->skip_data_check,
                               .recompile = request->recompile,
-                              .vouched = request->authenticate != NULL};
+                              .vouched = request->authenticate != NULL,
+                              .resolver = &resolver};
     return authenticate(request, error) && wnn_load_graph(&load, &request->graph, &request->loaded, error);
 }
 
@@ -86,15 +91,28 @@ static bool replay(WNNContext context, struct load_request *request, struct erro
     return done;
 }
 
+// Whether it was saved without bytes that constants have elsewhere, and will only be saved so.
+static bool has_origins(const struct graph *graph)
+{
+    for (size_t i = 0; i < graph->operand_count; i++)
+        if (graph->operands[i]->constant && graph->operands[i]->constant->origin)
+            return true;
+    return false;
+}
+
 static bool compile(WNNContext context, struct load_request *request, WNNGraph graph, struct error *error)
 {
-    bool builds = request->loaded.late || request->loaded.recompile;
+    const struct resolver resolver = wnn_resolver_of(context, &request->constants, &request->request);
+    bool builds = request->loaded.late || request->loaded.recompile, whole = !has_origins(&request->graph);
     const struct compile_job job = {.graph = &request->graph,
                                     .compiled = &request->compiled,
                                     .settings = &request->settings,
                                     .interrupt = &request->request.interrupt,
                                     .flow = request->request.callback.flow,
-                                    .savable = true,
+                                    .savable = whole,
+                                    .weightless = !whole,
+                                    .resolver = &resolver,
+                                    .shared = request->shared,
                                     .loaded = !builds};
     graph->transcript = request->loaded.transcript;
     request->loaded.transcript = NULL;
@@ -127,10 +145,14 @@ static void drop_load(WNNContext context, struct request *base)
         wnn_graph_free(&request->graph);
     wnn_transcript_free(request->loaded.transcript);
     wnn_constant_unref(request->source);
+    wnnSharedWeightsRelease(request->shared);
 }
 
 static const struct request_kind load_kind = {
     .run = run_load, .drop = drop_load, .builds = true, .interruptible = true};
+
+#define LOAD_CHAINS                                                                                          \
+    (1u << WNNSType_Recompilable | 1u << WNNSType_ConstantSource | 1u << WNNSType_WeightSharing)
 
 // The bytes are the request's from here on, also if there is none.
 static struct load_request *prepare(WNNContext context, const WNNLoadGraphDescriptor *descriptor,
@@ -138,9 +160,11 @@ static struct load_request *prepare(WNNContext context, const WNNLoadGraphDescri
 {
     const WNNExternalBytes *bytes = &descriptor->bytes;
     struct load_request *request = NULL;
+    WNNSharedWeights shared = NULL;
     if (error->status == WNNStatus_Success && wnn_context_usable(context, error) &&
-        wnn_check_chain(descriptor->nextInChain, 1u << WNNSType_Recompilable, "load graph descriptor",
-                        error) &&
+        wnn_check_chain(descriptor->nextInChain, LOAD_CHAINS, "load graph descriptor", error) &&
+        wnn_check_source(descriptor->nextInChain, "load", error) &&
+        wnn_take_sharing(descriptor->nextInChain, "load", &shared, error) &&
         wnn_check_chain(bytes->nextInChain, 0, "external bytes", error) &&
         (bytes->data || wnn_fail(error, WNNStatus_TypeError, "load: there are no bytes")))
         request = wnn_request_create(context, &load_kind, sizeof *request, error);
@@ -150,11 +174,16 @@ static struct load_request *prepare(WNNContext context, const WNNLoadGraphDescri
             wnn_request_free(context, request);
             wnn_fail_memory(error);
         }
+        wnnSharedWeightsRelease(shared);
         if (bytes->release)
             bytes->release(bytes->data, bytes->byteLength, bytes->userdata1, bytes->userdata2);
         return NULL;
     }
     request->source = source;
+    request->shared = shared;
+    const WNNConstantSource *constants = wnn_chained(descriptor->nextInChain, WNNSType_ConstantSource);
+    if (constants)
+        request->constants = *constants;
     request->authenticate = descriptor->authenticate;
     request->userdata1 = descriptor->userdata1;
     request->userdata2 = descriptor->userdata2;

@@ -143,7 +143,7 @@ struct spontaneous {
 
 // Places for requests that are small and few, as most are, so that they need no memory of the allocator.
 #define QUEUE_PLACES     4
-#define QUEUE_PLACE_SIZE 512
+#define QUEUE_PLACE_SIZE 640
 
 // Lock order: a timeline has one lock; no other lock is taken and no function of the caller, the backend or
 // the allocator is called while it is held.

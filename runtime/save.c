@@ -14,6 +14,7 @@
 struct save_request {
     struct request request;
     WNNGraph graph; // a reference
+    bool weightless;
     WNNWriteCallback write;
     void *userdata1, *userdata2;
 };
@@ -67,6 +68,7 @@ static bool run_save(WNNContext context, struct request *base, struct error *err
     struct store store = begin_store(context, request);
     store.plan = graph->plan;
     store.executable = graph->executable;
+    store.weightless = request->weightless;
     wnn_store_plan(&store, error);
     return true;
 }
@@ -85,7 +87,7 @@ static bool check(WNNGraph graph, const WNNSaveGraphDescriptor *descriptor, stru
         return false;
     if (!descriptor)
         return wnn_fail(error, WNNStatus_TypeError, "save: there is no descriptor");
-    if (!wnn_check_chain(descriptor->nextInChain, 0, "save graph descriptor", error))
+    if (!wnn_check_chain(descriptor->nextInChain, 1u << WNNSType_Weightless, "save graph descriptor", error))
         return false;
     if (!descriptor->write)
         return wnn_fail(error, WNNStatus_TypeError, "save: nothing takes the bytes");
@@ -94,7 +96,14 @@ static bool check(WNNGraph graph, const WNNSaveGraphDescriptor *descriptor, stru
     if (!graph->context->backend->describe_target)
         return wnn_fail(error, WNNStatus_NotSupportedError, "save: the backend %s does not save graphs",
                         graph->context->backend->name);
-    return graph->savable ||
+    bool weightless = wnn_chained(descriptor->nextInChain, WNNSType_Weightless) != NULL;
+    if (graph->late && weightless)
+        return wnn_fail(error, WNNStatus_NotSupportedError,
+                        "save: a graph with sizes that are not known is saved with its constants");
+    if (graph->weightless && !weightless && (!graph->savable || graph->promised))
+        return wnn_fail(error, WNNStatus_InvalidStateError,
+                        "save: the graph has no bytes of its constants; it can be saved as WNNWeightless");
+    return (weightless ? graph->weightless : graph->savable) ||
            wnn_fail(error, WNNStatus_InvalidStateError, "save: the graph was not built as WNNSavable");
 }
 
@@ -115,6 +124,7 @@ WNNFuture wnnGraphSave(WNNGraph graph, const WNNSaveGraphDescriptor *descriptor,
         (request = wnn_request_create(context, &save_kind, sizeof *request, &error))) {
         wnn_graph_ref(graph);
         request->graph = graph;
+        request->weightless = wnn_chained(descriptor->nextInChain, WNNSType_Weightless) != NULL;
         request->write = descriptor->write;
         request->userdata1 = descriptor->userdata1;
         request->userdata2 = descriptor->userdata2;

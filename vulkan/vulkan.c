@@ -242,11 +242,11 @@ static bool in_place(void *state, const struct node *node, unsigned input)
 // Constants
 // ---------------------------------------------------------------------------------------------------------------
 
-// The operand stays a constant, of as many bytes, of which there are none.
+// The operand stays a constant, of as many bytes, of which there are none, and of the same origin.
 static bool drop_constant(struct allocator *allocator, struct operand *operand, struct error *error)
 {
-    WNNExternalBytes nothing = {.byteLength = operand->constant->bytes};
-    struct constant *empty = wnn_constant_lend(allocator, &nothing);
+    const struct constant *constant = operand->constant;
+    struct constant *empty = wnn_constant_promise(allocator, constant->bytes, wnn_kept_origin(constant));
     if (!empty)
         return wnn_fail_memory(error);
     wnn_constant_unref(operand->constant);
@@ -274,15 +274,15 @@ static size_t place_constants(struct executable *executable, size_t *bytes, uint
 }
 
 // Runs read them on the device; what may be saved keeps them, which of a graph that was loaded are where it
-// was loaded from.
+// was loaded from, unless that can be had again, if the plan says that this is enough.
 static bool drop_constants(struct vulkan *vulkan, struct plan *plan, struct error *error)
 {
     const struct graph *graph = &plan->graph;
-    if (plan->savable)
-        return true;
     for (size_t i = 0; i < graph->operand_count; i++) {
         struct operand *operand = graph->operands[i];
         bool output = false;
+        if (plan->savable && !(plan->weightless && operand->constant && wnn_kept_origin(operand->constant)))
+            continue;
         for (size_t k = 0; k < graph->output_count; k++)
             output |= graph->outputs[k].operand == operand;
         if (operand->constant && !output && !drop_constant(vulkan->allocator, operand, error))
@@ -330,7 +330,7 @@ static bool make_constants(struct vulkan *vulkan, struct executable *executable,
     if (!bytes || !executable->constants)
         return wnn_fail_memory(error);
     uint64_t most = vulkan->gpu.can.allocation < PIECE ? vulkan->gpu.can.allocation : PIECE;
-    if (graph->recorded)
+    if (graph->recorded || wnn_derived_is_shared(executable->plan->derived))
         return share_constants(vulkan, executable, most, error);
     size_t count = place_constants(executable, bytes, most);
     for (size_t i = 0; i < count; i++) {

@@ -10,5 +10,7 @@ int main(void)
     const WNNSerializeDescriptor v1 = WNN_SERIALIZE_DESCRIPTOR_INIT;
     const WNNDeserializeDescriptor v2 = WNN_DESERIALIZE_DESCRIPTOR_INIT;
     const WNNDeserializedGraph v3 = WNN_DESERIALIZED_GRAPH_INIT;
-    return !(v0.form == WNNConstantForm_Value && !v1.write && !v2.find && !v3.outputs);
+    const WNNNamedBytes v4 = WNN_NAMED_BYTES_INIT;
+    return !(v4.chain.sType == WNNSType_NamedBytes && v4.reference.form == WNNConstantForm_Value &&
+             v0.form == WNNConstantForm_Value && !v1.write && !v2.find && !v3.outputs);
 }

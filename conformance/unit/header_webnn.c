@@ -54,14 +54,16 @@ int main(void)
     const WNNInputShapes v45 = WNN_INPUT_SHAPES_INIT;
     const WNNOutputShape v46 = WNN_OUTPUT_SHAPE_INIT;
     const WNNContextNumerics v47 = WNN_CONTEXT_NUMERICS_INIT;
-    return !(sizeof v0 > 0 && sizeof v1 > 0 && sizeof v2 > 0 && sizeof v3 > 0 && sizeof v4 > 0 &&
-             sizeof v5 > 0 && sizeof v6 > 0 && sizeof v7 > 0 && sizeof v8 > 0 && sizeof v9 > 0 &&
-             sizeof v10 > 0 && sizeof v11 > 0 && sizeof v12 > 0 && sizeof v13 > 0 && sizeof v14 > 0 &&
-             sizeof v15 > 0 && sizeof v16 > 0 && sizeof v17 > 0 && sizeof v18 > 0 && sizeof v19 > 0 &&
-             sizeof v20 > 0 && sizeof v21 > 0 && sizeof v22 > 0 && sizeof v23 > 0 && sizeof v24 > 0 &&
-             sizeof v25 > 0 && sizeof v26 > 0 && sizeof v27 > 0 && sizeof v28 > 0 && sizeof v29 > 0 &&
-             sizeof v30 > 0 && sizeof v31 > 0 && sizeof v32 > 0 && sizeof v33 > 0 && sizeof v34 > 0 &&
-             sizeof v35 > 0 && sizeof v36 > 0 && sizeof v37 > 0 && sizeof v38 > 0 && sizeof v39 > 0 &&
-             sizeof v40 > 0 && sizeof v41 > 0 && sizeof v42 > 0 && sizeof v43 > 0 && sizeof v44 > 0 &&
-             sizeof v45 > 0 && sizeof v46 > 0 && sizeof v47 > 0);
+    const WNNSharedWeightsDescriptor v48 = WNN_SHARED_WEIGHTS_DESCRIPTOR_INIT;
+    const WNNWeightSharing v49 = WNN_WEIGHT_SHARING_INIT;
+    return !(sizeof v48 > 0 && sizeof v49 > 0 && sizeof v0 > 0 && sizeof v1 > 0 && sizeof v2 > 0 &&
+             sizeof v3 > 0 && sizeof v4 > 0 && sizeof v5 > 0 && sizeof v6 > 0 && sizeof v7 > 0 &&
+             sizeof v8 > 0 && sizeof v9 > 0 && sizeof v10 > 0 && sizeof v11 > 0 && sizeof v12 > 0 &&
+             sizeof v13 > 0 && sizeof v14 > 0 && sizeof v15 > 0 && sizeof v16 > 0 && sizeof v17 > 0 &&
+             sizeof v18 > 0 && sizeof v19 > 0 && sizeof v20 > 0 && sizeof v21 > 0 && sizeof v22 > 0 &&
+             sizeof v23 > 0 && sizeof v24 > 0 && sizeof v25 > 0 && sizeof v26 > 0 && sizeof v27 > 0 &&
+             sizeof v28 > 0 && sizeof v29 > 0 && sizeof v30 > 0 && sizeof v31 > 0 && sizeof v32 > 0 &&
+             sizeof v33 > 0 && sizeof v34 > 0 && sizeof v35 > 0 && sizeof v36 > 0 && sizeof v37 > 0 &&
+             sizeof v38 > 0 && sizeof v39 > 0 && sizeof v40 > 0 && sizeof v41 > 0 && sizeof v42 > 0 &&
+             sizeof v43 > 0 && sizeof v44 > 0 && sizeof v45 > 0 && sizeof v46 > 0 && sizeof v47 > 0);
 }

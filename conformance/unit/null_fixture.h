@@ -24,6 +24,7 @@ struct fixture {
     WNNContext context, new_context;
     WNNThreadPool pool, new_pool;
     WNNBudget budget, new_budget;
+    WNNSharedWeights shared, new_shared;
     WNNGraphBuilder builder, new_builder;
     WNNGraph graph; // y = x + x, float32 [2, 2]
     WNNTensor tensor, constant, new_tensor;
@@ -47,6 +48,7 @@ struct fixture {
     WNNContextDescriptor context_descriptor;
     WNNThreadPoolDescriptor pool_descriptor;
     WNNBudgetDescriptor budget_descriptor;
+    WNNSharedWeightsDescriptor shared_descriptor;
     WNNResources resources;
     WNNAllocator allocator;
     WNNParallelFor parallel;
@@ -58,6 +60,7 @@ struct fixture {
     WNNComputeDescriptor compute;
     WNNDispatchDescriptor dispatch;
     WNNExternalBytes loan;
+    WNNConstantReference reference;
     WNNBuildCallbackInfo build_info;
     WNNRequestCallbackInfo request_info;
     WNNError error;

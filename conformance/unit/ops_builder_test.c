@@ -140,8 +140,9 @@ static void test_constants(void)
     REQUIRE_EQUAL_INT(released, 1);
     REFUSES(wnnGraphBuilderExternalConstant(b, NULL, &loan), "constant has no descriptor");
     loan.nextInChain = &chain;
-    REFUSES(wnnGraphBuilderExternalConstant(b, &eight, &loan),
-            "external bytes have a chained struct of unknown type 77");
+    REFUSES(
+        wnnGraphBuilderExternalConstant(b, &eight, &loan),
+        "external bytes: nextInChain holds a struct of type 77, which means nothing there or is there twice");
     REQUIRE_EQUAL_INT(released, 3);
     REFUSES(wnnGraphBuilderExternalConstant(b, &eight, NULL), "constant has no external bytes");
     loan = (WNNExternalBytes)WNN_EXTERNAL_BYTES_INIT;

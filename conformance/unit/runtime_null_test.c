@@ -187,6 +187,7 @@ static void begin(struct fixture *f)
     f->pool_descriptor = (WNNThreadPoolDescriptor)WNN_THREAD_POOL_DESCRIPTOR_INIT;
     f->pool_descriptor.computeThreads = 1;
     f->budget_descriptor = (WNNBudgetDescriptor)WNN_BUDGET_DESCRIPTOR_INIT;
+    f->shared_descriptor = (WNNSharedWeightsDescriptor)WNN_SHARED_WEIGHTS_DESCRIPTOR_INIT;
     f->operand_descriptor = (WNNOperandDescriptor){NULL, WNNDataType_Float32, f->shape};
     f->constant_descriptor = (WNNTensorDescriptor)WNN_TENSOR_DESCRIPTOR_INIT;
     f->constant_descriptor.dataType = WNNDataType_Float32;
@@ -194,9 +195,11 @@ static void begin(struct fixture *f)
     f->tensor_descriptor = f->constant_descriptor;
     f->tensor_descriptor.readable = f->tensor_descriptor.writable = true;
     f->loan = (WNNExternalBytes){NULL, f->floats, sizeof f->floats, NULL, NULL, NULL};
+    f->reference = (WNNConstantReference){NULL, WNNConstantForm_Id, 0, 0, "id", 2};
     f->build_info = (WNNBuildCallbackInfo){NULL, WNNCallbackMode_WaitAnyOnly, on_build, f, NULL};
     f->request_info = (WNNRequestCallbackInfo){NULL, WNNCallbackMode_WaitAnyOnly, on_request, f, NULL};
     REQUIRE_EQUAL_INT(wnnCreateBudget(&f->budget_descriptor, &f->budget), WNNStatus_Success);
+    REQUIRE_EQUAL_INT(wnnCreateSharedWeights(&f->shared_descriptor, &f->shared), WNNStatus_Success);
     REQUIRE_EQUAL_INT(wnnCreateThreadPool(&f->pool_descriptor, &f->pool), WNNStatus_Success);
     REQUIRE_EQUAL_INT(wnnCreateContext(&f->context_descriptor, &f->context), WNNStatus_Success);
     REQUIRE_EQUAL_INT(wnnContextCreateGraphBuilder(f->context, &f->builder), WNNStatus_Success);
@@ -236,6 +239,8 @@ static void end(struct fixture *f)
     wnnThreadPoolRelease(f->new_pool);
     wnnThreadPoolRelease(f->pool);
     wnnBudgetRelease(f->new_budget);
+    wnnSharedWeightsRelease(f->new_shared);
+    wnnSharedWeightsRelease(f->shared);
     wnnBudgetRelease(f->budget);
 }
 

@@ -60,13 +60,18 @@
 //             u32      number of blobs
 //             of each blob     u64 bytes
 //             of each input    type; text name
-//             of each constant type; u32 1: its bytes lie in an order of the backend's, 0: as the type says; blob, of as
-//                              many bytes; none, if only kernels that have packed it need it
+//             of each constant constant
 //             nodes, in an order in which they can be computed
 //             of each output   text name; operand
 //             of each piece of code   32 bytes, its key; blob: as WNNCache has them
 //             zeros up to a multiple of 64
 //
+//   constant    type; u32 bits: 1, its bytes lie in an order of the backend's, not as the type says; 2, where they are to be
+//               had from comes instead of them. Then blob, of as many bytes, or none, if only kernels that have packed it
+//               need it; or origin
+//   origin      u32 WNNConstantForm. FileRange: u64 file; u64 offset. Id: text id of 1 to WNN_MAX_CONSTANT_ID bytes, any. 4:
+//               what a node makes: u32 which result; list of constant, up to 8 within each other; node, whose operands are
+//               these, and which has no packed weights
 //   node        text name of the operator, also of those that only the compiler makes; text label; list of operand;
 //               attributes; of `elementwise` list of step; list of expression; blob, the packed weights
 //   attributes  the values of the operator, in the order of wnnGetAttributeInfo, each once that has several names. Uint32,
@@ -161,6 +166,15 @@ typedef struct WNNRecompilable {
 } WNNRecompilable;
 #define WNN_RECOMPILABLE_INIT { { NULL, WNNSType_Recompilable } }
 
+// Chained to WNNBuildCallbackInfo: the graph can be saved without the bytes of those constants that have a name
+// (WNNNamedBytes, wnnGraphBuilderPromisedConstant), and holds no more for that than it would anyway. Chained to
+// WNNSaveGraphDescriptor: it is saved so, of names and of how weights are packed of what they stand for; of what the compiler
+// has made of such constants, by operators, there is how it made it. All else is saved as ever.
+typedef struct WNNWeightless {
+    WNNChainedStruct chain; // sType: WNNSType_Weightless
+} WNNWeightless;
+#define WNN_WEIGHTLESS_INIT { { NULL, WNNSType_Weightless } }
+
 typedef struct WNNSaveGraphDescriptor {
     const WNNChainedStruct *nextInChain;
     WNNWriteCallback write; // runs on the worker of the context, does not use it, and is done before the request is
@@ -169,8 +183,10 @@ typedef struct WNNSaveGraphDescriptor {
 #define WNN_SAVE_GRAPH_DESCRIPTOR_INIT { NULL, NULL, NULL, NULL }
 
 // Writes the graph, in its turn among the executions of its context. InvalidStateError: the graph was not built as
-// WNNSavable or loaded, or it was destroyed; NotSupportedError: its backend cannot save; TypeError: no descriptor or no
-// `write`; what `write` returned; OutOfMemory. Any thread.
+// WNNSavable or loaded, or it was destroyed; it can only be saved as WNNWeightless, since it was built or loaded so or its
+// bytes are still promised; NotSupportedError: its backend cannot save, a graph with sizes that are not known is to be saved
+// as WNNWeightless, or what was recorded (WNNRecompilable) has constants whose bytes are not there; TypeError: no descriptor
+// or no `write`; what `write` returned; OutOfMemory. Any thread.
 WNN_EXPORT WNNFuture wnnGraphSave(WNNGraph graph, const WNNSaveGraphDescriptor *descriptor,
                                   WNNRequestCallbackInfo callbackInfo);
 
@@ -201,10 +217,30 @@ typedef struct WNNLoadGraphDescriptor {
 } WNNLoadGraphDescriptor;
 #define WNN_LOAD_GRAPH_DESCRIPTOR_INIT { NULL, WNN_EXTERNAL_BYTES_INIT, NULL, NULL, NULL, false }
 
+// Finds the bytes of a constant by its name: fills in `bytes`, which come as WNN_EXTERNAL_BYTES_INIT and have to be
+// `byteLength`. They are lent as those of an external constant (WNNExternalBytes): until `release` is called, soon if a kernel
+// packs them or a GPU has a copy, and at the latest when the graph goes away, if kernels read them as they are. So a file may be mapped, or be
+// read one constant at a time. What is not Success is the result of the build or of the load. It may be asked for the same
+// constant more than once. Runs on the thread that builds, one call at a time for a context, and must not call the library.
+// The reference lives until it returns, and is the word of who wrote the graph: check that it is a range that he may have.
+typedef WNNStatus (*WNNFindBytesCallback)(const WNNConstantReference *reference, uint64_t byteLength,
+                                          WNNExternalBytes *bytes, void *userdata1, void *userdata2);
+
+// Chained to WNNLoadGraphDescriptor or WNNBuildCallbackInfo: who has the bytes of constants that are promised. Without it a
+// build of such a graph, which must be Savable or Weightless, makes one that can be saved, but not run (InvalidStateError);
+// a load that needs bytes fails (InvalidStateError). It is called until that build or load is answered. TypeError: no callback.
+typedef struct WNNConstantSource {
+    WNNChainedStruct chain; // sType: WNNSType_ConstantSource
+    WNNFindBytesCallback find;
+    void *userdata1, *userdata2;
+} WNNConstantSource;
+#define WNN_CONSTANT_SOURCE_INIT { { NULL, WNNSType_ConstantSource }, NULL, NULL, NULL }
+
 // Makes a graph of what wnnGraphSave wrote, on the thread that builds. The limits of the context hold as for a build.
 // NotSupportedError: another library, backend or target wrote it, or the backend cannot load, and there is no WNNRecompilable
-// or nothing that was recorded; TypeError: no descriptor, bytes
-// that are not aligned, are damaged, or describe no graph; InvalidStateError: the context is lost; OutOfMemory. A chained
+// or nothing that was recorded; TypeError: no descriptor, bytes that are not aligned, are damaged, or describe no graph, or
+// constants of a WNNConstantSource that have another length than they are to have; InvalidStateError: the context is lost, or
+// nobody has the bytes of a constant; OutOfMemory. A chained
 // WNNTimeLimit holds. Any thread.
 WNN_EXPORT WNNFuture wnnContextLoadGraph(WNNContext context, const WNNLoadGraphDescriptor *descriptor,
                                          WNNBuildCallbackInfo callbackInfo);

@@ -161,7 +161,7 @@ typedef struct WNNRecordedOperand {
     WNNStringView name; // of an input
     WNNDataType dataType;
     WNNUint32List shape;
-    const void *data; // of a constant, of any alignment, as long as the builder
+    const void *data; // of a constant, of any alignment, as long as the builder; NULL: it is promised
     size_t byteLength;
 } WNNRecordedOperand;
 #define WNN_RECORDED_OPERAND_INIT                                                                                    \

@@ -103,10 +103,32 @@ typedef struct WNNConstantReference {
 #define WNN_CONSTANT_REFERENCE_INIT { NULL, WNNConstantForm_Value, 0, 0, NULL, 0 }
 
 // ---------------------------------------------------------------------------------------------------------------
+// Names of constants
+// ---------------------------------------------------------------------------------------------------------------
+
+// Chained to WNNExternalBytes: what stands for these bytes where they are not, as in a compiled graph that was saved
+// without them (WNNWeightless). The same reference always means the same bytes. TypeError: a form other than FileRange
+// and Id, or an id without its bytes.
+typedef struct WNNNamedBytes {
+    WNNChainedStruct chain; // sType: WNNSType_NamedBytes
+    WNNConstantReference reference; // copied
+} WNNNamedBytes;
+#define WNN_NAMED_BYTES_INIT { { NULL, WNNSType_NamedBytes }, WNN_CONSTANT_REFERENCE_INIT }
+
+// A constant whose bytes come later, so that recording and compiling need none: when the graph is built or loaded, from a
+// WNNConstantSource (webnn/compiled.h). What is recorded here is what is recorded of a constant, but for what has to see
+// numbers: sizes that are told by data (TypeError), and scales and zero points of quantized operators, which are computed
+// as separate operators if they are promised. These are small: give their bytes. TypeError: a descriptor out of bounds, no
+// reference, one of another form than FileRange and Id, or an id without its bytes.
+WNN_EXPORT WNNOperand wnnGraphBuilderPromisedConstant(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor,
+                                                      const WNNConstantReference *reference);
+
+// ---------------------------------------------------------------------------------------------------------------
 // Writing. The callbacks run inside of the call and do not use the builder. What is not Success ends it, and is its result.
 // ---------------------------------------------------------------------------------------------------------------
 
-// Says what stands for a constant: `reference` comes as WNN_CONSTANT_REFERENCE_INIT, by value. What its id points to has to
+// Says what stands for a constant: `reference` comes as WNN_CONSTANT_REFERENCE_INIT, by value. A promised constant has no
+// bytes: by value is by the reference that it was recorded with. What its id points to has to
 // live until the callback is called again or the whole call returns.
 typedef WNNStatus (*WNNReferConstantCallback)(const WNNRecordedOperand *constant, WNNConstantReference *reference,
                                               void *userdata1, void *userdata2);
@@ -138,7 +160,8 @@ WNN_EXPORT WNNStatus wnnGraphBuilderSerialize(WNNGraphBuilder builder, const WNN
 // ---------------------------------------------------------------------------------------------------------------
 
 // Records what a reference of FileRange or Id stands for, as a constant of that type and shape: by
-// wnnGraphBuilderExternalConstant if it is in memory, by wnnGraphBuilderTensorConstant if it is a tensor's. The answer may
+// wnnGraphBuilderExternalConstant if it is in memory, by wnnGraphBuilderTensorConstant if it is a tensor's, by
+// wnnGraphBuilderPromisedConstant if nobody has to have the bytes yet. The answer may
 // be an operand that was recorded before. NULL: there is no such constant; the builder's error says why if it has one, and
 // gets one otherwise. Both structs and the id live until it returns. The form is known, the descriptor within the limits; all
 // else is the writer's word: check that file, offset and size are a range that he may have.

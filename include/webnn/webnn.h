@@ -106,6 +106,7 @@ typedef struct WNNGraphImpl *WNNGraph;               // counted; any thread; imm
 typedef struct WNNTensorImpl *WNNTensor;             // counted; any thread
 typedef struct WNNThreadPoolImpl *WNNThreadPool;     // counted; any thread
 typedef struct WNNBudgetImpl *WNNBudget;             // counted; any thread
+typedef struct WNNSharedWeightsImpl *WNNSharedWeights; // counted; any thread
 typedef struct WNNGraphBuilderImpl *WNNGraphBuilder; // one owner, one thread
 typedef struct WNNOperandImpl *WNNOperand;           // borrowed; valid until its builder is released
 typedef struct WNNActivationImpl *WNNActivation;     // borrowed; valid until its builder is released
@@ -205,6 +206,10 @@ typedef enum WNNSType {
     WNNSType_Recompilable = 13, // of webnn/compiled.h
     WNNSType_ContextTarget = 14, // of webnn/compiled.h
     WNNSType_VulkanMemoryOwner = 15, // of webnn/vulkan.h
+    WNNSType_NamedBytes = 16,        // of webnn/serialize.h
+    WNNSType_ConstantSource = 17,    // this and the next are of webnn/compiled.h
+    WNNSType_Weightless = 18,
+    WNNSType_WeightSharing = 19,
     WNNSType_Force32 = 0x7FFFFFFF
 } WNNSType;
 
@@ -506,6 +511,40 @@ WNN_EXPORT void wnnBudgetRelease(WNNBudget budget); // contexts keep theirs; NUL
 
 // What is used now, and has been at most; either may be NULL. TypeError: no budget, a chained struct. Any thread.
 WNN_EXPORT WNNStatus wnnBudgetGetResources(WNNBudget budget, WNNResources *now, WNNResources *peak);
+
+// Weights that graphs share, of one context or of several, each in every form that a kernel packs it in once. Two constants
+// are the same weights if they have the same name (WNNNamedBytes, wnnGraphBuilderPromisedConstant), which a host has to keep
+// apart for graphs of different owners, or if they are lent from the same address (WNNExternalBytes), or have the same bytes
+// if they were copied, or are made of such constants in the same way. A graph that was built so needs bytes that were lent to it without a name as long as it lives.
+// Nothing is shared but by graphs that are given the same object: who must not know of each other get none, or two.
+//
+// What is packed is memory of this object, not of a context: its budget counts it once, and the limits of contexts do not. It
+// is there as long as a graph uses it. On a GPU, constants in memory of the device are shared by those graphs of one context
+// that are given an object, and are memory of the context.
+typedef struct WNNSharedWeightsDescriptor {
+    const WNNChainedStruct *nextInChain;
+    WNNStringView label;
+    const WNNAllocator *allocator; // NULL: the C library's; copied
+    WNNBudget budget;              // NULL: none
+} WNNSharedWeightsDescriptor;
+#define WNN_SHARED_WEIGHTS_DESCRIPTOR_INIT { NULL, WNN_STRING_VIEW_INIT, NULL, NULL }
+
+// `descriptor` NULL: the INIT values. TypeError: a chained struct, an unusable allocator, no place for the object.
+// OutOfMemory. Any thread.
+WNN_EXPORT WNNStatus wnnCreateSharedWeights(const WNNSharedWeightsDescriptor *descriptor, WNNSharedWeights *weights);
+WNN_EXPORT void wnnSharedWeightsAddRef(WNNSharedWeights weights);
+WNN_EXPORT void wnnSharedWeightsRelease(WNNSharedWeights weights); // graphs keep theirs; NULL is accepted
+
+// Bytes of packed weights that graphs use now; NULL: 0. Any thread.
+WNN_EXPORT uint64_t wnnSharedWeightsGetByteLength(WNNSharedWeights weights);
+
+// Chained to WNNBuildCallbackInfo or WNNLoadGraphDescriptor (webnn/compiled.h): the graph shares its weights. NotSupportedError:
+// it has sizes that are not known; its specializations share theirs in any case. TypeError: no object.
+typedef struct WNNWeightSharing {
+    WNNChainedStruct chain; // sType: WNNSType_WeightSharing
+    WNNSharedWeights weights;
+} WNNWeightSharing;
+#define WNN_WEIGHT_SHARING_INIT { { NULL, WNNSType_WeightSharing }, NULL }
 
 // Threads that contexts share, made once: before a process gives up the right to make threads, or so that many contexts
 // have no more threads than there are processors.

@@ -3,6 +3,7 @@
 // Constant filters in the order in which convolutions of images with their channels last read them: the
 // channels of a tap side by side, where models that were made for channels first have the taps of a channel.
 
+#include "compiler/resolve.h"
 #include "vulkan/ops/operators.h"
 #include "vulkan/program/shared_constants.h"
 
@@ -62,6 +63,23 @@ static struct constant *turned(const struct constant *from, const struct descrip
     return to;
 }
 
+// Where the turned bytes can be had from, if the others can; NULL: nowhere, or there is no memory.
+static struct origin *origin_of_turned(struct allocator *allocator, struct operand *filter,
+                                       const unsigned *order)
+{
+    struct operand *in[] = {filter}, out = {.type = filter->type}, *outs[] = {&out};
+    WNNTransposeOptions options = WNN_TRANSPOSE_OPTIONS_INIT;
+    const struct node node = {
+        .op = WNN_OP_transpose, .attrs = &options, .in = in, .out = outs, .in_count = 1, .out_count = 1};
+    struct error error = {0};
+    options.permutation = (WNNUint32List){order, 4};
+    for (unsigned d = 0; d < 4; d++)
+        out.type.shape.dim[d] = filter->type.shape.dim[order[d]];
+    return wnn_is_worth_origin(&node) && wnn_can_have_origin(&node)
+               ? wnn_origin_of(allocator, &node, 0, false, UINT64_MAX, &error)
+               : NULL;
+}
+
 // False: nothing has changed, and that is fine.
 static bool turn_filter(struct graph *graph, struct operand *filter, const unsigned *order,
                         enum shared_form form, struct allocator *allocator, struct shared_constants *shared)
@@ -70,6 +88,8 @@ static bool turn_filter(struct graph *graph, struct operand *filter, const unsig
     struct constant *constant = graph->recorded ? wnn_shared_find(shared, filter->constant, form) : NULL;
     if (!constant) {
         constant = turned(filter->constant, &filter->type, order, allocator);
+        if (constant)
+            constant->origin = origin_of_turned(allocator, filter, order);
         if (constant)
             wnn_shared_note(shared, graph, filter->constant, form, constant);
     }

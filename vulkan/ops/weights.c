@@ -193,6 +193,8 @@ static bool turn(struct graph *graph, struct operand **in, struct allocator *all
     if (!made) {
         made = transposed(*in, allocator);
         if (made)
+            made->origin = wnn_origin_ref(source->origin); // of the bytes in their own order
+        if (made)
             wnn_shared_note(shared, graph, source, SHARED_TRANSPOSED, made);
     }
     if (!replace(graph, in, &type, made))
