@@ -24,7 +24,9 @@ static const char help[] =
     "With --backend=gpu it is for the GPU and its driver, and has what that has compiled. With\n"
     "--target it is for another machine than this one.\n"
     "Sizes that the model leaves open, and --dim and --shape do not say, stay open: webnn run\n"
-    "and webnn bench find them in the inputs, or are told by --dim and --shape.\n\n"
+    "and webnn bench find them in the inputs, or are told by --dim and --shape. With\n"
+    "--weightless the file is small: it says where the weights lie in the files of GRAPH, which\n"
+    "webnn run takes as --weights.\n\n"
     "Usage: webnn compile [OPTIONS] GRAPH FILE\n\n"
     "GRAPH is a model of ONNX or TensorFlow Lite, a .webnn file or a built-in architecture. The\n"
     "name of FILE ends in .wnnc by convention; - is standard output.\n\n"
@@ -33,10 +35,12 @@ static const char help[] =
     "                    there. The bytes are those that would have been written there\n"
     "  --portable        the file also holds what the model says, of which another library, for\n"
     "                    another processor or GPU, builds the graph anew. It is larger by the\n"
-    "                    weights that kernels here read in a form of their own\n" SESSION_HELP
-    "\nExamples:\n\n"
+    "                    weights that kernels here read in a form of their own\n"
+    "  --weightless      without the bytes of weights that lie in files\n" SESSION_HELP "\nExamples:\n\n"
     "  webnn compile mobilenet_v2 mobilenet.wnnc\n"
     "  webnn run --random mobilenet.wnnc\n"
+    "  webnn compile --weightless model.onnx model.wnnc\n"
+    "  webnn run --random --weights=model.onnx model.wnnc\n"
     "  webnn compile --backend=gpu mobilenet_v2 gpu.wnnc\n"
     "  webnn run --trust --random gpu.wnnc\n"
     "  webnn compile bert.onnx bert.wnnc\n"
@@ -44,15 +48,15 @@ static const char help[] =
     "  ssh server webnn info --json >server.json\n"
     "  webnn compile --target=server.json mobilenet_v2 server.wnnc\n";
 
-static bool compile(const struct session_options *options, bool portable, const char *path,
+static bool compile(const struct session_options *options, enum keeping keeping, const char *path,
                     const char *output, struct session *session, struct model *model, struct error *error)
 {
     WNNGraph graph = NULL;
     struct stat status;
     bool good = session_open(session, options, error) && model_begin(model, session->context, error) &&
                 model_load(model, path, &options->load, error) &&
-                session_build_savable(session, model, portable, &graph, error) &&
-                compiled_file_save(graph, output, error) && mapping_check(error);
+                session_build_savable(session, model, keeping, &graph, error) &&
+                compiled_file_save(graph, output, keeping == KEEPS_NO_WEIGHTS, error) && mapping_check(error);
     if (good && !is_standard(output) && stat(output, &status) == 0)
         printf("%s: %.1f MB%s\n", SHOWN_STRING(output), (double)status.st_size * 1e-6,
                late_sizes_has(graph) ? ", for all sizes" : "");
@@ -64,18 +68,24 @@ static int run(int argc, char **argv)
 {
     static const struct option long_options[] = {{"portable", no_argument, NULL, 'p'},
                                                  {"target", required_argument, NULL, 't'},
+                                                 {"weightless", no_argument, NULL, 'w'},
                                                  SESSION_LONG_OPTIONS,
                                                  {NULL, 0, NULL, 0}};
     struct session_options options = SESSION_OPTIONS_INIT;
     const char *path = NULL;
-    bool portable = false;
+    enum keeping keeping = KEEPS_PLAN;
     options.load.late = true;
     for (int option; (option = command_option(argc, argv, long_options)) != -1;) {
         if (option == 'h')
             return command_help(&command_compile);
-        if (option == 'p')
-            portable = true;
-        else if (option == 't')
+        if (option == 'p' || option == 'w') {
+            enum keeping wanted = option == 'p' ? KEEPS_RECORDED : KEEPS_NO_WEIGHTS;
+            if (keeping != KEEPS_PLAN && keeping != wanted) {
+                fputs("webnn: --portable and --weightless exclude each other\n", stderr);
+                return command_usage(&command_compile);
+            }
+            keeping = wanted;
+        } else if (option == 't')
             path = optarg;
         else if (!session_option(&options, option, optarg))
             return command_usage(&command_compile);
@@ -92,7 +102,7 @@ static int run(int argc, char **argv)
     options.target = target.target;
     if (path)
         options.backend = target.backend;
-    good = good && compile(&options, portable, argv[optind], argv[optind + 1], &session, &model, &error);
+    good = good && compile(&options, keeping, argv[optind], argv[optind + 1], &session, &model, &error);
     if (model.builder)
         model_end(&model);
     session_close(&session);

@@ -111,6 +111,86 @@ bool compiled_file_open(struct session *session, const char *path, const struct 
     return error->status == WNNStatus_Success;
 }
 
+// ---------------------------------------------------------------------------------------------------------------
+// Weights that are elsewhere
+// ---------------------------------------------------------------------------------------------------------------
+
+struct weights {
+    const char *path;        // of one of the files
+    struct mapping *mapping; // that which was opened last, or NULL
+    char *name;              // of that, as constants say it
+    struct error error;
+};
+
+// "NAME:OFFSET", as tools/model/source.h has it. The name is no path, so that it leads nowhere else.
+static bool read_name(const WNNConstantReference *reference, char name[WNN_MAX_CONSTANT_ID + 1],
+                      uint64_t *offset)
+{
+    if (reference->form != WNNConstantForm_Id)
+        return false;
+    memcpy(name, reference->id, reference->idLength);
+    name[reference->idLength] = 0;
+    char *colon = strrchr(name, ':'), *end;
+    if (!colon || strlen(name) != reference->idLength || colon[1] < '0' || colon[1] > '9')
+        return false;
+    errno = 0;
+    *offset = strtoull(colon + 1, &end, 10);
+    *colon = 0;
+    return errno == 0 && !*end && name[0] && !strchr(name, '/') && strcmp(name, ".") && strcmp(name, "..");
+}
+
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+// The file that was named if it has that name, or the one beside it.
+static bool open_weights(struct weights *weights, const char *name)
+{
+    const struct mapping_rule rule = {.what = "weights", .most = SIZE_MAX / 2};
+    if (weights->mapping && strcmp(weights->name, name) == 0)
+        return true;
+    size_t folder = (size_t)(name_of(weights->path) - weights->path), size = folder + strlen(name) + 1;
+    char *path = must(malloc(size));
+    memcpy(path, weights->path, folder);
+    memcpy(path + folder, name, size - folder);
+    mapping_unref(weights->mapping);
+    free(weights->name);
+    weights->name = must(strdup(name));
+    weights->mapping = mapping_open(path, &rule, &weights->error);
+    free(path);
+    return weights->mapping != NULL;
+}
+
+static WNNStatus find_bytes(const WNNConstantReference *reference, uint64_t size, WNNExternalBytes *bytes,
+                            void *userdata1, void *userdata2)
+{
+    struct weights *weights = userdata1;
+    char name[WNN_MAX_CONSTANT_ID + 1];
+    uint64_t offset;
+    (void)userdata2;
+    if (!read_name(reference, name, &offset))
+        return WNNStatus_OperationError;
+    if (!weights->path) {
+        wnn_fail(&weights->error, WNNStatus_OperationError,
+                 "it has no weights of its own; --weights says which file they are in: %s",
+                 SHOWN_STRING(name));
+        return WNNStatus_OperationError;
+    }
+    if (!open_weights(weights, name))
+        return weights->error.status;
+    if (offset > weights->mapping->size || size > weights->mapping->size - offset) {
+        wnn_fail(&weights->error, WNNStatus_OperationError,
+                 "%s ends before byte %llu, where a weight is to be", SHOWN_STRING(name),
+                 (unsigned long long)(offset + size));
+        return WNNStatus_OperationError;
+    }
+    *bytes = (WNNExternalBytes){NULL,      weights->mapping->data + offset, (size_t)size,
+                                give_back, mapping_ref(weights->mapping),   NULL};
+    return WNNStatus_Success;
+}
+
 bool compiled_file_load(struct session *session, const char *path, WNNGraph *graph, struct error *error)
 {
     struct error refusal = {WNNStatus_Success, ""};
@@ -118,9 +198,14 @@ bool compiled_file_load(struct session *session, const char *path, WNNGraph *gra
     *graph = NULL;
     if (!mapping)
         return false;
-    return session_load(session, lend(mapping), false, graph, &refusal) ||
-           wnn_fail(error, refusal.status, "%s: %s",
-                    is_standard(path) ? "standard input" : SHOWN_STRING(path), refusal.message);
+    struct weights weights = {.path = session->weights};
+    const WNNConstantSource source = {{NULL, WNNSType_ConstantSource}, find_bytes, &weights, NULL};
+    bool good = session_load(session, lend(mapping), &source, false, graph, &refusal);
+    mapping_unref(weights.mapping);
+    free(weights.name);
+    const char *why = weights.error.status ? weights.error.message : refusal.message;
+    return good || wnn_fail(error, refusal.status, "%s: %s",
+                            is_standard(path) ? "standard input" : SHOWN_STRING(path), why);
 }
 
 static WNNStatus write_bytes(const void *data, size_t size, uint64_t rest, void *userdata1, void *userdata2)
@@ -130,10 +215,11 @@ static WNNStatus write_bytes(const void *data, size_t size, uint64_t rest, void 
     return fwrite(data, 1, size, userdata1) == size ? WNNStatus_Success : WNNStatus_OperationError;
 }
 
-static bool write_standard(WNNGraph graph, struct error *error)
+static bool write_standard(WNNGraph graph, const WNNChainedStruct *chain, struct error *error)
 {
     char message[WNN_MESSAGE_SIZE] = "";
     WNNSaveGraphDescriptor to = WNN_SAVE_GRAPH_DESCRIPTOR_INIT;
+    to.nextInChain = chain;
     to.write = write_bytes;
     to.userdata1 = create_binary("-", error);
     if (!to.userdata1)
@@ -143,17 +229,20 @@ static bool write_standard(WNNGraph graph, struct error *error)
 }
 
 // Beside the file, so that it takes its place at once.
-bool compiled_file_save(WNNGraph graph, const char *path, struct error *error)
+bool compiled_file_save(WNNGraph graph, const char *path, bool weightless, struct error *error)
 {
+    const WNNWeightless without = WNN_WEIGHTLESS_INIT;
+    const WNNChainedStruct *chain = weightless ? &without.chain : NULL;
     char message[WNN_MESSAGE_SIZE] = "";
     if (is_standard(path))
-        return write_standard(graph, error);
+        return write_standard(graph, chain, error);
     size_t size = strlen(path) + 8;
     char *beside = must(malloc(size));
     snprintf(beside, size, "%s.XXXXXX", path);
     int descriptor = mkstemp(beside);
     FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "wb");
     WNNSaveGraphDescriptor to = WNN_SAVE_GRAPH_DESCRIPTOR_INIT;
+    to.nextInChain = chain;
     to.write = write_bytes;
     to.userdata1 = file;
     errno = descriptor < 0 ? errno : 0;

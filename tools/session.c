@@ -97,7 +97,8 @@ static void keep_error(WNNStatus status, WNNStringView message, void *session, v
 
 bool session_open(struct session *session, const struct session_options *options, struct error *error)
 {
-    *session = (struct session){.cache = FILE_CACHE_INIT, .trust = options->trust};
+    *session =
+        (struct session){.cache = FILE_CACHE_INIT, .trust = options->trust, .weights = options->load.weights};
     const char *backend = options->backend ? options->backend : options->device ? "gpu" : "cpu";
     session->backend = session_find_backend(backend);
     if (!session->backend)
@@ -185,12 +186,16 @@ bool session_build(struct session *session, const struct model *model, WNNGraph 
     return build(session, model, NULL, graph, error);
 }
 
-bool session_build_savable(struct session *session, const struct model *model, bool portable, WNNGraph *graph,
-                           struct error *error)
+bool session_build_savable(struct session *session, const struct model *model, enum keeping keeping,
+                           WNNGraph *graph, struct error *error)
 {
-    const WNNSavable savable = WNN_SAVABLE_INIT;
-    const WNNRecompilable recompilable = WNN_RECOMPILABLE_INIT;
-    return build(session, model, portable ? &recompilable.chain : &savable.chain, graph, error);
+    static const WNNSavable plan = WNN_SAVABLE_INIT;
+    static const WNNRecompilable recorded = WNN_RECOMPILABLE_INIT;
+    static const WNNWeightless no_weights = WNN_WEIGHTLESS_INIT;
+    static const WNNChainedStruct *const chains[] = {[KEEPS_PLAN] = &plan.chain,
+                                                     [KEEPS_RECORDED] = &recorded.chain,
+                                                     [KEEPS_NO_WEIGHTS] = &no_weights.chain};
+    return build(session, model, chains[keeping], graph, error);
 }
 
 static WNNStatus vouch(const void *data, size_t size, void *userdata1, void *userdata2)
@@ -202,11 +207,12 @@ static WNNStatus vouch(const void *data, size_t size, void *userdata1, void *use
     return WNNStatus_Success;
 }
 
-bool session_load(struct session *session, WNNExternalBytes bytes, bool skip_data_check, WNNGraph *graph,
-                  struct error *error)
+bool session_load(struct session *session, WNNExternalBytes bytes, const WNNConstantSource *source,
+                  bool skip_data_check, WNNGraph *graph, struct error *error)
 {
     char message[WNN_MESSAGE_SIZE] = "";
-    const WNNRecompilable recompilable = WNN_RECOMPILABLE_INIT;
+    WNNRecompilable recompilable = WNN_RECOMPILABLE_INIT;
+    recompilable.chain.next = source ? &source->chain : NULL;
     WNNLoadGraphDescriptor descriptor = WNN_LOAD_GRAPH_DESCRIPTOR_INIT;
     descriptor.nextInChain = &recompilable.chain;
     descriptor.bytes = bytes;

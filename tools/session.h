@@ -9,6 +9,8 @@
 #include "tools/file_cache.h"
 #include "tools/load.h"
 
+#include <webnn/compiled.h>
+
 #include <getopt.h>
 
 #define MAX_THREADS 1024
@@ -52,7 +54,7 @@ struct session_options {
     "  --strict          what operators give one by one: rounding, overflow, NaN, denormals\n"               \
     "  --fast            rounds what meets quantized weights to 8 bits, where that is faster\n"              \
     "  " weights " the weights, if they do not lie beside GRAPH as .safetensors; - is\n"                     \
-    "                    standard input\n"                                                                   \
+    "                    standard input. Of a file of webnn compile --weightless: the model\n"               \
     "  --dim=NAME=SIZE   a dimension that the model leaves open; may be given several times\n"               \
     "  --shape=NAME=1x3x224x224\n"                                                                           \
     "                    the shape of an input that the model leaves open; several times, too\n"             \
@@ -74,7 +76,8 @@ struct session {
     const struct backend *backend;
     struct file_cache cache;
     bool trust;
-    struct error error; // the last one that the context reported by a status alone
+    const char *weights; // a file whose bytes compiled graphs need, or NULL
+    struct error error;  // the last one that the context reported by a status alone
 };
 
 // On the backend that is asked for, otherwise that of the device that is, otherwise the CPU. False: a message
@@ -87,15 +90,20 @@ const struct backend *session_find_backend(const char *name);
 
 // Builds, and shows on a terminal that it takes time.
 bool session_build(struct session *session, const struct model *model, WNNGraph *graph, struct error *error);
-// The same, so that the graph can be saved; `portable`: with what was recorded.
-bool session_build_savable(struct session *session, const struct model *model, bool portable, WNNGraph *graph,
-                           struct error *error);
+// What is kept of a graph that is built, so that it can be saved.
+enum keeping {
+    KEEPS_PLAN,      // its plan, with the weights
+    KEEPS_RECORDED,  // and what was recorded
+    KEEPS_NO_WEIGHTS // its plan, which finds the weights elsewhere
+};
+bool session_build_savable(struct session *session, const struct model *model, enum keeping keeping,
+                           WNNGraph *graph, struct error *error);
 
 // Loads what was compiled, or builds it anew if it is for another library or target and holds what was
 // recorded. What it has compiled for a GPU is run as it is if the session trusts it; weights
-// are looked through for damage unless that is skipped.
-bool session_load(struct session *session, WNNExternalBytes bytes, bool skip_data_check, WNNGraph *graph,
-                  struct error *error);
+// are looked through for damage unless that is skipped. `source` has those that it has not; NULL: nobody.
+bool session_load(struct session *session, WNNExternalBytes bytes, const WNNConstantSource *source,
+                  bool skip_data_check, WNNGraph *graph, struct error *error);
 
 // Begins one execution; `error` stays where it is until the end, and gets what goes wrong.
 WNNFuture session_begin_compute(struct session *session, WNNGraph graph, size_t input_count,

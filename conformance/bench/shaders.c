@@ -266,7 +266,7 @@ static bool load_compiled(struct session *session, WNNGraph *graph, struct error
     WNNExternalBytes bytes = WNN_EXTERNAL_BYTES_INIT;
     bytes.data = compiled.data;
     bytes.byteLength = compiled.size;
-    return session_load(session, bytes, session->trust, graph, error);
+    return session_load(session, bytes, NULL, session->trust, graph, error);
 }
 
 static bool measure(const char *what, enum way way, const WNNCache *cache, struct figures *figures,
@@ -299,7 +299,7 @@ static bool measure(const char *what, enum way way, const WNNCache *cache, struc
     wnn_context_set_compile_options(session.context, 0, false, note_pass, NULL);
     begin = last_pass = now_seconds();
     good = good && (way == BUILT   ? session_build(&session, &model, &graph, error)
-                    : way == SAVED ? session_build_savable(&session, &model, false, &graph, error)
+                    : way == SAVED ? session_build_savable(&session, &model, KEEPS_PLAN, &graph, error)
                                    : load_compiled(&session, &graph, error));
     figures->build = now_seconds() - begin;
     figures->passes = last_pass - begin;

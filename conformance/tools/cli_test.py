@@ -397,6 +397,26 @@ def test_compile_for_target(folder):
         check(result.returncode == 1 and result.stderr.startswith("webnn: "), f"byte {i} is another one: {result}")
 
 
+def test_compile_weightless(folder):
+    """Without weights a compiled graph is small, and finds them by the names of the files that they lie in."""
+    whole, path, built, loaded = map(folder, ("whole.wnnc", "small.wnnc", "built.npy", "loaded.npy"))
+    weights = DIGITS_GRAPH.replace(".webnn", ".safetensors")
+    good("compile", DIGITS_GRAPH, whole)
+    good("compile", "--weightless", DIGITS_GRAPH, path)
+    check(os.path.getsize(path) < os.path.getsize(whole) // 2, "a file without weights is smaller")
+    good("run", "--random", "--output=" + built, DIGITS_GRAPH)
+    for given in weights, DIGITS_GRAPH:  # the file, or another one beside it
+        good("run", "--random", "--output=" + loaded, "--weights=" + given, path)
+        with open(built, "rb") as one, open(loaded, "rb") as other:
+            check(one.read() == other.read(), "what was compiled without weights gives the same numbers")
+    bad(1, "--weights says which file", "run", "--random", path)
+    bad(1, "No such file", "run", "--random", "--weights=" + folder("none.safetensors"), path)
+    name = os.path.basename(weights)
+    with open(weights, "rb") as file, open(folder(name), "wb") as short:
+        short.write(file.read(100))
+    bad(1, "ends before byte", "run", "--random", "--weights=" + folder(name), path)
+
+
 def test_compile_for_gpu(folder):
     """The same of a GPU, whose code is run as it is only if one says so."""
     path, again, built, loaded, trusted = map(folder, ("a.wnnc", "b.wnnc", "built.npy", "loaded.npy", "trusted.npy"))

@@ -15,7 +15,8 @@
 //   wnnModelRelease(model);
 //
 // Files are not trusted: whatever one says, an error is all that can come of it, and what describing it may take is
-// limited. Weights are not copied: they are lent to the graph out of the mapped file, which stays open for as long as a
+// limited. Weights have the names "FILE:BYTE" (WNNNamedBytes): of the file that they lie in, without its folder, and where
+// they begin in it. They are not copied: they are lent to the graph out of the mapped file, which stays open for as long as a
 // model, builder or graph needs it. Conventions are those of webnn/webnn.h; a model may be used by any thread, by one at a
 // time.
 

@@ -5,7 +5,9 @@
 #include "tools/model/bounds.h"
 #include "tools/model/mapping.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -280,10 +282,35 @@ static void release_lent(const void *data, size_t size, void *source, void *unus
     wnn_source_unref(source);
 }
 
-WNNExternalBytes wnn_source_lend(struct model_source *source, struct bytes data)
+// False: they lie in no file, or it has too long a name.
+static bool name_bytes(const struct model_source *source, struct bytes data, struct source_name *name)
+{
+    const struct source_file *file = source ? source->files : NULL;
+    for (; file; file = file->next) {
+        uintptr_t begin = (uintptr_t)file->mapping->data, at = (uintptr_t)data.data;
+        if (at >= begin && at - begin <= file->mapping->size &&
+            data.size <= file->mapping->size - (at - begin))
+            break;
+    }
+    if (!file)
+        return false;
+    const char *slash = strrchr(file->path, '/');
+    int length = snprintf(name->id, sizeof name->id, "%s:%zu", slash ? slash + 1 : file->path,
+                          (size_t)(data.data - file->mapping->data));
+    name->named = (WNNNamedBytes)WNN_NAMED_BYTES_INIT;
+    name->named.reference.form = WNNConstantForm_Id;
+    name->named.reference.id = name->id;
+    name->named.reference.idLength = (size_t)length;
+    return length > 0 && (size_t)length < sizeof name->id;
+}
+
+WNNExternalBytes wnn_source_lend(struct model_source *source, struct bytes data, struct source_name *name)
 {
     if (source)
         atomic_fetch_add_explicit(&source->references, 1, memory_order_relaxed);
-    return (WNNExternalBytes){
-        .data = data.data, .byteLength = data.size, .release = release_lent, .userdata1 = source};
+    return (WNNExternalBytes){.nextInChain = name_bytes(source, data, name) ? &name->named.chain : NULL,
+                              .data = data.data,
+                              .byteLength = data.size,
+                              .release = release_lent,
+                              .userdata1 = source};
 }

@@ -10,6 +10,7 @@
 #include "tools/model/bytes.h"
 
 #include <webnn/model.h>
+#include <webnn/serialize.h>
 
 #include <stdatomic.h>
 
@@ -76,7 +77,15 @@ struct bytes wnn_source_find(struct model_source *source, struct bytes name, con
 struct bytes wnn_source_find_beside(struct model_source *source, const char *beside, struct bytes name,
                                     const char **path, bool *is_new, const char **fault);
 
-// Bytes of these files for a constant; the builder takes over a reference.
-WNNExternalBytes wnn_source_lend(struct model_source *source, struct bytes data);
+// What bytes of a file are called where they are not: "NAME:OFFSET", with the name of the file without its
+// folder.
+struct source_name {
+    WNNNamedBytes named;
+    char id[WNN_MAX_CONSTANT_ID];
+};
+
+// Bytes of these files for a constant; the builder takes over a reference. They have a name if they lie in a
+// file, which is written to `name` and has to be there as long as the answer is used.
+WNNExternalBytes wnn_source_lend(struct model_source *source, struct bytes data, struct source_name *name);
 
 #endif

@@ -515,7 +515,8 @@ WNNOperand operand_of(struct recording *r, struct tensor *t)
         struct bytes data = data_of(r, t->source);
         size = ((size_t)count * bits + 7) / 8;
         if (data.size >= size) {
-            WNNExternalBytes bytes = wnn_source_lend(r->source, (struct bytes){data.data, size});
+            struct source_name name;
+            WNNExternalBytes bytes = wnn_source_lend(r->source, (struct bytes){data.data, size}, &name);
             struct tensor *lent =
                 make_operand(r, t->type, wnnGraphBuilderExternalConstant(r->builder, &descriptor, &bytes));
             return lent ? (t->operand = lent->operand) : NULL;

@@ -286,7 +286,8 @@ static WNNOperand lend(struct webnn_recorder *recorder, struct webnn_file *file,
         return NULL;
     }
     WNNOperandDescriptor descriptor = public_descriptor(&constant->type);
-    WNNExternalBytes bytes = wnn_source_lend(source, tensor->bytes);
+    struct source_name name;
+    WNNExternalBytes bytes = wnn_source_lend(source, tensor->bytes, &name);
     return wnnGraphBuilderExternalConstant(recorder->builder, &descriptor, &bytes);
 }
 
