@@ -152,9 +152,10 @@ struct backend {
 
     // (optional) Computes one node from constants while a graph is built. `in` and `out` are dense, aligned
     // to WNN_ALIGNMENT and have WNN_SLACK; absent operands are NULL. False: not possible, the node stays.
-    // What it has computed when an interrupt came is worth nothing.
+    // `portable`: what comes out is to be stored, and must not depend on the processor that computes it; else
+    // it is what running the node would give. What it has computed when an interrupt came is worth nothing.
     bool (*evaluate)(void *state, const struct node *node, const void *const *in, void *const *out,
-                     const struct interrupt *interrupt);
+                     bool portable, const struct interrupt *interrupt);
 
     // (optional) Whether it computes an operator that only the compiler makes (from WNN_OP_COUNT on); no pass
     // makes one that it does not. NULL: none.

@@ -247,9 +247,11 @@ static bool fold(struct pass_context *context, struct graph *graph, struct node 
         out[i] = enough ? (void *)results[i]->data : NULL;
     }
     bool shared = is_shared(context, node);
-    bool folded = enough && context->backend->evaluate(context->state, node, in, out, context->interrupt) &&
-                  !wnn_interrupted(context->interrupt) &&
-                  (!wnn_is_worth_origin(node) || add_origins(context, node, false, results));
+    bool folded =
+        enough &&
+        context->backend->evaluate(context->state, node, in, out, context->portable, context->interrupt) &&
+        !wnn_interrupted(context->interrupt) &&
+        (!wnn_is_worth_origin(node) || add_origins(context, node, false, results));
     for (unsigned i = 0; copies && i < wnn_operand_count(node); i++)
         wnn_constant_unref(copies[i]);
     for (unsigned i = 0; results && i < node->out_count; i++) {

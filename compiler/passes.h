@@ -19,6 +19,7 @@ struct pass_context {
     const struct interrupt *interrupt; // of the build, or NULL
     struct derived *derived;           // that other plans have part in, or NULL
     bool strict;                       // numbers come out as the separate operators give them
+    bool portable;                     // what is computed of constants is to be stored (backend.evaluate)
     const struct explainer *explainer; // or NULL
     bool keep_quantized;               // weights are not to be folded to floats yet
     // No pass looks at numbers of constants with more bytes any more, but at scales and zero points.

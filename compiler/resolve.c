@@ -310,7 +310,8 @@ static struct constant *make(const struct resolver *resolver, struct origin *ori
         if (!backend->evaluate)
             wnn_fail(error, WNNStatus_NotSupportedError, "the backend %s does not compute a constant by %s",
                      backend->name, wnn_ops[node->op].name);
-        else if (!backend->evaluate(resolver->state, node, making.from, making.to, resolver->interrupt))
+        else if (!backend->evaluate(resolver->state, node, making.from, making.to, resolver->portable,
+                                    resolver->interrupt))
             wnn_fail_memory(error); // for want of which it is not possible
         else if (wnn_interrupt_check(resolver->interrupt, error))
             made = wnn_constant_ref(making.out[origin->output]);

@@ -19,6 +19,7 @@ struct resolver {
     const struct backend *backend;
     void *state;
     struct allocator *allocator;
+    bool portable;                     // what is made is to be stored, or was (backend.evaluate)
     const struct interrupt *interrupt; // of the build, or NULL
 };
 

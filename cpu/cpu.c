@@ -116,10 +116,9 @@ static void run_kernel(const struct kernel *kernel, const struct activation *aft
         wnn_cpu_activate(after, &call->out[0], call->parallel);
 }
 
-// Computes the node on this thread alone, with memory of its own where `in` and `out` have none. Numbers are
-// those of any processor (wnn_portable_numbers).
-static bool evaluate_portable(const struct cpu *cpu, const struct node *node, const void *const *in,
-                              void *const *out, const struct interrupt *interrupt)
+// Computes the node on this thread alone, with memory of its own where `in` and `out` have none.
+static bool evaluate_node(const struct cpu *cpu, const struct node *node, const void *const *in,
+                          void *const *out, const struct interrupt *interrupt)
 {
     const struct kernel *kernel = wnn_cpu_kernel(node);
     size_t scratch_bytes = kernel->scratch ? kernel->scratch(node, 1) : 0;
@@ -155,13 +154,13 @@ static bool evaluate_portable(const struct cpu *cpu, const struct node *node, co
 }
 
 static bool evaluate(void *state, const struct node *node, const void *const *in, void *const *out,
-                     const struct interrupt *interrupt)
+                     bool portable, const struct interrupt *interrupt)
 {
-    struct node portable = *node;
-    portable.target = wnn_cpu_any_processor();
+    struct node copy = *node;
+    copy.target = portable ? wnn_cpu_any_processor() : wnn_cpu_this_processor();
     bool before = wnn_portable_numbers;
-    wnn_portable_numbers = true;
-    bool done = evaluate_portable(state, &portable, in, out, interrupt);
+    wnn_portable_numbers = portable;
+    bool done = evaluate_node(state, &copy, in, out, interrupt);
     wnn_portable_numbers = before;
     return done;
 }

@@ -181,7 +181,8 @@ bool wnn_graph_build(WNNContext context, const struct compile_job *job, WNNGraph
 
 static bool build(WNNContext context, struct build_request *request, WNNGraph graph, struct error *error)
 {
-    const struct resolver resolver = wnn_resolver_of(context, &request->source, &request->request);
+    const bool saves = request->savable || request->weightless;
+    const struct resolver resolver = wnn_resolver_of(context, &request->source, &request->request, saves);
     const struct compile_job job = {.graph = &request->graph,
                                     .compiled = &request->compiled,
                                     .settings = &request->settings,
@@ -190,7 +191,7 @@ static bool build(WNNContext context, struct build_request *request, WNNGraph gr
                                     .savable = request->savable,
                                     .recompilable = request->recompilable,
                                     .weightless = request->weightless,
-                                    .may_lack = request->savable || request->weightless,
+                                    .may_lack = saves,
                                     .shared = request->shared,
                                     .resolver = &resolver};
     return wnn_graph_build(context, &job, graph, error);

@@ -37,7 +37,7 @@ bool wnn_check_source(const WNNChainedStruct *chain, const char *what, struct er
 }
 
 struct resolver wnn_resolver_of(WNNContext context, const WNNConstantSource *source,
-                                const struct request *request)
+                                const struct request *request, bool portable)
 {
     return (struct resolver){.find = source->find,
                              .userdata1 = source->userdata1,
@@ -45,6 +45,7 @@ struct resolver wnn_resolver_of(WNNContext context, const WNNConstantSource *sou
                              .backend = context->backend,
                              .state = context->state,
                              .allocator = &context->allocator,
+                             .portable = portable,
                              .interrupt = &request->interrupt};
 }
 

@@ -29,7 +29,7 @@ struct compile_job {
 // What a host has chained: that it is complete, and who is asked while a request runs.
 bool wnn_check_source(const WNNChainedStruct *chain, const char *what, struct error *error);
 struct resolver wnn_resolver_of(WNNContext context, const WNNConstantSource *source,
-                                const struct request *request);
+                                const struct request *request, bool portable);
 
 // A graph without an executable, with the ports of `source`; NULL: no memory.
 WNNGraph wnn_graph_create(WNNContext context, const struct graph *source, struct error *error);

@@ -176,7 +176,7 @@ static bool run_specialize(WNNContext context, struct request *base, struct erro
     WNNGraph graph = request->to;
     wnn_request_begin(base, context->limits.maxBuildNanoseconds);
     static const WNNConstantSource nobody = WNN_CONSTANT_SOURCE_INIT;
-    const struct resolver resolver = wnn_resolver_of(context, &nobody, base);
+    const struct resolver resolver = wnn_resolver_of(context, &nobody, base, false);
     const struct compile_job job = {.graph = &request->graph,
                                     .compiled = &request->compiled,
                                     .settings = &request->from->late->settings,

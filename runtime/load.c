@@ -40,7 +40,7 @@ static bool authenticate(const struct load_request *request, struct error *error
 
 static bool read_graph(WNNContext context, struct load_request *request, struct error *error)
 {
-    const struct resolver resolver = wnn_resolver_of(context, &request->constants, &request->request);
+    const struct resolver resolver = wnn_resolver_of(context, &request->constants, &request->request, true);
     const struct load load = {.backend = context->backend,
                               .state = context->state,
                               .limits = &context->limits,
@@ -102,7 +102,7 @@ static bool has_origins(const struct graph *graph)
 
 static bool compile(WNNContext context, struct load_request *request, WNNGraph graph, struct error *error)
 {
-    const struct resolver resolver = wnn_resolver_of(context, &request->constants, &request->request);
+    const struct resolver resolver = wnn_resolver_of(context, &request->constants, &request->request, true);
     bool builds = request->loaded.late || request->loaded.recompile, whole = !has_origins(&request->graph);
     const struct compile_job job = {.graph = &request->graph,
                                     .compiled = &request->compiled,

@@ -647,10 +647,11 @@ static bool run_operator(struct vulkan *vulkan, const struct gpu_operator *row, 
 }
 
 static bool evaluate(void *state, const struct node *node, const void *const *in, void *const *out,
-                     const struct interrupt *interrupt)
+                     bool portable, const struct interrupt *interrupt)
 {
     struct vulkan *vulkan = state;
     struct error error = {0};
+    (void)portable; // the target is one device
     if (vulkan->gpu.is_described || !test(vulkan, NULL, &error) || !enter(vulkan, &error))
         return false;
     vulkan->pipelines.interrupt = interrupt;

@@ -422,9 +422,9 @@ static struct interrupt interrupt;
 static int evaluated;
 
 static bool interrupt_third(void *state, const struct node *node, const void *const *in, void *const *out,
-                            const struct interrupt *build)
+                            bool portable, const struct interrupt *build)
 {
-    (void)state, (void)in, (void)build;
+    (void)state, (void)in, (void)portable, (void)build;
     memset(out[0], 0, wnn_descriptor_bytes(&node->out[0]->type));
     if (++evaluated == 3)
         wnn_interrupt_raise(&interrupt);

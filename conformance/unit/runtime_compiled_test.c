@@ -926,8 +926,7 @@ static unsigned count_asked(const unsigned char *data, size_t size, bool vouched
     return asked - before;
 }
 
-// It is run if the host vouches for the bytes, and is not looked at if not. Whatever of it is damaged is made
-// again.
+// It is run as it is if the host vouches for the bytes, and is not looked at if not, whatever it is.
 static void test_code(void)
 {
     WNNGraph built = build_small(context);
@@ -941,7 +940,6 @@ static void test_code(void)
     for (size_t back = 200; back < 20000; back += 2477) {
         copy[bytes.size - back] ^= 8;
         wnn_seal_compiled(copy, bytes.size);
-        REQUIRE(count_asked(copy, bytes.size, true, right) <= 1);
         REQUIRE_EQUAL_INT(count_asked(copy, bytes.size, false, right), all);
         copy[bytes.size - back] ^= 8;
     }
