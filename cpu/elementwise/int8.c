@@ -196,8 +196,8 @@ static void run_elementwise(const struct kernel_call *call)
 static bool accepts(const struct node *node)
 {
     bool binary = is_binary((enum op)node->op);
-    if (!output_fits(node) || (!binary && wnn_cpu_kernels[node->op] != &wnn_cpu_unary) ||
-        node->in[0]->constant)
+    if (!output_fits(node) ||
+        (!binary && (wnn_cpu_kernels[node->op] != &wnn_cpu_unary || node->in[0]->constant)))
         return false;
     for (unsigned i = 0; i <= binary; i++)
         if (!is_byte(node->in[i]->type.type) || !has_one_scale(node, wnn_prologue_scale(node, i)))

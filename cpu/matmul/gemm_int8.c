@@ -110,7 +110,7 @@ bool wnn_int8_accepts(const struct node *node, const struct int8_layer *layer)
     double range[2];
     const struct epilogue epilogue = wnn_epilogue(node);
     unsigned in = wnn_prologue_scale(node, 0);
-    if (!in || !wnn_prologue_scale(node, 1) || wnn_fused(node, 2) || !wnn_has_weights(node) ||
+    if (!in || !wnn_prologue_scale(node, 1) || wnn_fused(node, 2) || !node->in[1]->constant ||
         !is_byte(node->in[0]) || !is_byte(node->in[1]) || !has_one_scale(node, in) ||
         !weights_fit(node, layer) || layer->terms > MAX_TERMS)
         return false;
