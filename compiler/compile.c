@@ -178,7 +178,7 @@ static struct pass_context begin(const struct compile_options *options, const st
                                  .fold_work = WNN_FOLD_WORK(graph->constant_bytes),
                                  .fold_bytes = WNN_FOLD_BYTES(graph->constant_bytes),
                                  .strict = options->strict,
-                                 .portable = options->savable,
+                                 .portable = options->portable,
                                  .explainer = options->explainer.explain ? &options->explainer : NULL,
                                  .keep_quantized = fuses_quantized(options)};
 }

@@ -17,6 +17,7 @@ struct compile_options {
     bool strict;                       // only passes that keep the numbers of the separate operators
     bool verify;                       // check the invariants after every pass
     bool savable, weightless;          // for the plan
+    bool portable;                     // what is computed of constants is to be stored (backend.evaluate)
     bool loaded;                       // the graph is what the passes have made already
     // That other plans of the recorded graph have part in, or NULL; and what is the host's, if there is none
     // of these, or NULL.

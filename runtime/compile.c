@@ -62,6 +62,7 @@ static struct compile_options options_of(WNNContext context, const struct compil
                                     .observer = job->settings->observer,
                                     .explainer = job->settings->explainer,
                                     .savable = job->savable || job->weightless,
+                                    .portable = job->savable || job->weightless,
                                     .weightless = job->weightless,
                                     .resolver = job->resolver,
                                     .loaded = job->loaded,
@@ -73,7 +74,8 @@ static struct compile_options options_of(WNNContext context, const struct compil
 bool wnn_graph_compile_recorded(WNNContext context, const struct compile_job *job, struct error *error)
 {
     struct compile_options options = options_of(context, job);
-    options.verify = false; // of graphs whose sizes are known
+    options.verify = false;   // of graphs whose sizes are known
+    options.portable = false; // what is stored is the graph as it was recorded
     return wnn_compile_recorded(&options, job->graph, error);
 }
 

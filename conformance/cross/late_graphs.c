@@ -26,6 +26,7 @@
 #include "conformance/test.h"
 #include "ops/builder.h"
 #include "runtime/context.h"
+#include "runtime/internal.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -414,16 +415,24 @@ static WNNGraph build_serialized(WNNContext context, const struct recording *rec
     return graph;
 }
 
+// Built as what is saved, whose constants have been computed as any processor does it.
+static WNNGraph build_savable(WNNContext context, const struct recording *recording,
+                              const struct random_graph *random, char *refusal, size_t size)
+{
+    WNNNamedOperand outputs[MAX_VALUES];
+    size_t count = list_outputs(recording, random, outputs);
+    WNNGraph graph = NULL;
+    wnn_build_savable(context, recording->builder, count, outputs, &graph, size, refusal);
+    return graph;
+}
+
 // Builds, saves, loads and saves again, which makes the same bytes.
 static WNNGraph build_compiled(WNNContext context, const struct recording *recording,
                                const struct random_graph *random, char *refusal, size_t size)
 {
-    WNNNamedOperand outputs[MAX_VALUES];
-    size_t count = list_outputs(recording, random, outputs);
-    WNNGraph graph = NULL, loaded = NULL;
+    WNNGraph graph = build_savable(context, recording, random, refusal, size), loaded = NULL;
     struct serialized bytes = {0}, again = {0};
-    if (!wnn_build_savable(context, recording->builder, count, outputs, &graph, size, refusal) &&
-        !wnn_save_graph(graph, &bytes, size, refusal) &&
+    if (graph && !wnn_save_graph(graph, &bytes, size, refusal) &&
         !wnn_load_copy(context, bytes.data, bytes.size, &loaded, size, refusal) &&
         !wnn_save_graph(loaded, &again, size, refusal) && !wnn_serialized_equal(&bytes, &again))
         snprintf(refusal, size, "what was loaded is saved as something else");
@@ -748,8 +757,11 @@ static bool try_sizes(struct trial *trial, const struct random_graph *random, WN
     known.refusal[0] = of_late.refusal[0] = 0;
     record(trial, &recording);
     WNNGraph graph = NULL;
+    bool stored = travels == COMPILED && late && !late->late; // all of it, since no size of it is open
     if (recording.refusal[0])
         memcpy(known.refusal, recording.refusal, sizeof known.refusal);
+    else if (stored)
+        graph = build_savable(trial->context, &recording, random, known.refusal, sizeof known.refusal);
     else
         graph = build(&recording, random, known.refusal, sizeof known.refusal);
     if (graph)
