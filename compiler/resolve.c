@@ -35,10 +35,10 @@ static void add_below(struct origin *origin, const struct constant *constant)
 struct origin *wnn_origin_make(struct allocator *allocator, size_t bytes, const struct graph *made,
                                unsigned output)
 {
-    struct origin *origin = wnn_allocate(allocator, sizeof *origin);
+    struct origin *origin = wnn_allocate_record(allocator, sizeof *origin);
     struct graph *own = wnn_allocate(allocator, sizeof *own);
     if (!origin || !own) {
-        wnn_release(allocator, origin);
+        wnn_release_record(allocator, origin);
         wnn_release(allocator, own);
         return NULL;
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/allocator.h"
 
+#include <stdalign.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,7 +16,7 @@
 struct header {
     size_t total;
 };
-_Static_assert(sizeof(struct header) <= WNN_ALIGNMENT, "the header fits in front of a block");
+_Static_assert(sizeof(struct header) <= alignof(max_align_t), "the header fits in front of a block");
 
 // The pages that lie in the block as a whole. Where the system cannot do it, they come one by one.
 static void populate(void *memory, size_t size)
@@ -89,22 +91,38 @@ void wnn_discharge(struct allocator *allocator, WNNResource memory, uint64_t byt
     wnn_budget_give(allocator->budget, memory, bytes);
 }
 
-void *wnn_allocate(struct allocator *allocator, size_t size)
+// Behind a header that is as long as the alignment.
+static void *allocate(struct allocator *allocator, size_t size, size_t alignment, size_t slack)
 {
     if (size > SIZE_MAX / 2)
         return NULL;
-    size_t total = size + WNN_ALIGNMENT + WNN_SLACK;
+    size_t total = size + alignment + slack;
     uint_fast64_t now;
     if (!add_bytes(allocator, WNNResource_HostMemory, total, &now))
         return NULL;
-    struct header *header = allocator->host.allocate(total, WNN_ALIGNMENT, allocator->host.userdata);
+    struct header *header = allocator->host.allocate(total, alignment, allocator->host.userdata);
     if (!header) {
         wnn_discharge(allocator, WNNResource_HostMemory, total);
         return NULL;
     }
     wnn_raise_peak(&allocator->peak, now); // what has been there at once, not what was refused
     header->total = total;
-    return (char *)header + WNN_ALIGNMENT;
+    return (char *)header + alignment;
+}
+
+static void release(struct allocator *allocator, void *memory, size_t alignment)
+{
+    if (!memory)
+        return;
+    struct header *header = (struct header *)((char *)memory - alignment);
+    size_t total = header->total;
+    allocator->host.release(header, total, alignment, allocator->host.userdata);
+    wnn_discharge(allocator, WNNResource_HostMemory, total);
+}
+
+void *wnn_allocate(struct allocator *allocator, size_t size)
+{
+    return allocate(allocator, size, WNN_ALIGNMENT, WNN_SLACK);
 }
 
 void *wnn_allocate_zero(struct allocator *allocator, size_t size)
@@ -117,10 +135,15 @@ void *wnn_allocate_zero(struct allocator *allocator, size_t size)
 
 void wnn_release(struct allocator *allocator, void *memory)
 {
-    if (!memory)
-        return;
-    struct header *header = (struct header *)((char *)memory - WNN_ALIGNMENT);
-    size_t total = header->total;
-    allocator->host.release(header, total, WNN_ALIGNMENT, allocator->host.userdata);
-    wnn_discharge(allocator, WNNResource_HostMemory, total);
+    release(allocator, memory, WNN_ALIGNMENT);
+}
+
+void *wnn_allocate_record(struct allocator *allocator, size_t size)
+{
+    return allocate(allocator, size, alignof(max_align_t), 0);
+}
+
+void wnn_release_record(struct allocator *allocator, void *record)
+{
+    release(allocator, record, alignof(max_align_t));
 }

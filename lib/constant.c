@@ -63,7 +63,7 @@ void wnn_constant_unref(struct constant *constant)
 struct origin *wnn_origin_name(struct allocator *allocator, size_t bytes, uint64_t file, uint64_t offset,
                                const void *id, size_t id_length)
 {
-    struct origin *origin = wnn_allocate(allocator, sizeof *origin + id_length);
+    struct origin *origin = wnn_allocate_record(allocator, sizeof *origin + id_length);
     if (!origin)
         return NULL;
     *origin = (struct origin){.references = 1,
@@ -92,5 +92,5 @@ void wnn_origin_unref(struct origin *origin)
         return;
     if (origin->made)
         origin->free_made(origin->allocator, origin->made);
-    wnn_release(origin->allocator, origin);
+    wnn_release_record(origin->allocator, origin);
 }

@@ -141,24 +141,50 @@ static void list_names(struct name_table *names, const struct model *const *mode
     }
 }
 
-// Whether an argument is for an input that there is, but that no output depends on, or that is empty.
-static bool is_for_unread(const struct name_table *names, const char *argument)
+// Whether an argument says which input it is for.
+static bool has_name(const struct name_table *names, const char *argument)
 {
     const char *equal = strchr(argument, '=');
     return equal && name_table_find(names, (struct string){argument, (size_t)(equal - argument)}) != NO_NAME;
 }
 
+// Arguments that are files, without the names of inputs.
+static size_t count_unnamed(const struct run_input_options *options, const struct name_table *names)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < options->count; i++)
+        count += !array_set_recognize(options->arguments[i]) && !has_name(names, options->arguments[i]);
+    return count;
+}
+
+// An argument without a name, the `number`th of those. If there are as many as the file has inputs, each is
+// for its own, also for one that no output depends on, or that is empty; else they are for those of the
+// graph.
+static bool assign_unnamed(struct run_inputs *inputs, const char *path, size_t number, bool for_all,
+                           const struct name_table *names, struct error *error)
+{
+    size_t port = inputs->count;
+    for (size_t i = 0; for_all && i < inputs->count; i++)
+        if (wnn_string_equal(inputs->ports[i]->name, names->names[number]))
+            port = i;
+    return (for_all && port == inputs->count) || assign_file(inputs, port, path, error);
+}
+
 static bool assign_arguments(struct run_inputs *inputs, const struct run_input_options *options,
                              struct array_set *set, const struct name_table *names, struct error *error)
 {
+    const bool for_all = names->count > inputs->count && count_unnamed(options, names) == names->count;
+    size_t unnamed = 0;
     bool good = true;
     for (size_t i = 0; good && i < options->count; i++) {
-        const char *path;
-        size_t port = run_port_named(inputs->ports, inputs->count, options->arguments[i], &path);
-        if (port == inputs->count && array_set_recognize(path))
-            good = array_set_add_all(set, path, error);
-        else if (port < inputs->count || !is_for_unread(names, options->arguments[i]))
+        const char *path, *argument = options->arguments[i];
+        size_t port = run_port_named(inputs->ports, inputs->count, argument, &path);
+        if (port < inputs->count)
             good = assign_file(inputs, port, path, error);
+        else if (array_set_recognize(argument))
+            good = array_set_add_all(set, argument, error);
+        else if (!has_name(names, argument))
+            good = assign_unnamed(inputs, argument, unnamed++, for_all, names, error);
     }
     return good;
 }

@@ -256,7 +256,7 @@ def test_command_line(folder):
 
 
 # What the tree does not have: models, images and programs of the reader's own.
-NOT_HERE = re.compile(r"model\.|(small|large)\.onnx|cat\.(png|jpg)|\./peer")
+NOT_HERE = re.compile(r"model\.|bert\.|server|(small|large)\.onnx|cat\.(png|jpg)|\./peer")
 # In the place of large networks and of seconds, so that it is the command line that is tested.
 SMALLER = {"mobilenet_v2": "gru", "resnet50": "gru", "--time=10": "--time=0.01", "webnn bench": "webnn bench --time=0.01", " | less": ""}
 
@@ -2235,7 +2235,8 @@ def test_shapes_of_inputs(folder):
     good("run", "--quiet", "--output=" + out, one, x)
     check(read_npy(out)[2] == [-i for i in range(8)], f"several values: {read_npy(out)}")
     write_npy(x, "<f4", (4, 0), ())
-    bad(1, 'dimensions 0, 1 "columns" of input "x" have no values', "run", one, x)
+    good("run", "--quiet", "--output=" + out, one, x)
+    check(read_npy(out)[1] == (4, 0), f"no values: {read_npy(out)}")
     bad(1, 'dimensions 0, 1 "columns" of input "x" have no values', "run", "--random", one)
 
 
@@ -3038,9 +3039,8 @@ def test_convert_networks(folder):
                 check(said["converted"] == 0, f"float16 already: {said}")
                 continue
             is_near(said, worst, f"{what} {form}")
-            # A recurrent network reads no integers.
-            check(said["converted"] == weights and
-                  said["expanded"] == (2 if source == recurrent and form != "float16" else 0), f"{what} {form}: {said}")
+            # A recurrent network reads no integers, but floats that are made once.
+            check(said["converted"] == weights and said["expanded"] == 0, f"{what} {form}: {said}")
     errors = [convert(mlp, folder("out.webnn"), "--weights=" + form)["differences"]["r4"]["rms"]
               for form in ("float16", "int8", "uint4:16", "uint4:200")]
     check(errors == sorted(errors), f"fewer bits and larger blocks are less precise: {errors}")
