@@ -397,6 +397,27 @@ static void test_other_backends(void)
 }
 
 // What is not there, or damaged, helps nobody.
+// A size that no operand has, and that is a sum of more terms than one has room for, cannot be stored.
+static void test_not_recorded(void)
+{
+    WNNGraphBuilder builder = create_builder(context);
+    char name[2] = "a", message[1024] = "";
+    uint32_t shape[2] = {1, WIDTH};
+    for (unsigned i = 0; i < 8; i++, name[0]++) {
+        WNNOperand rows = rows_of(builder, name, 0, name);
+        shape[0] = wnnGraphBuilderComputeSize(builder, WNNSizeOperator_Add, shape[0],
+                                              wnnOperandGetShape(rows).data[0]);
+    }
+    WNNOperand one = rows_of(builder, "one", 1, "one");
+    WNNNamedOperand output = {view("y"),
+                              wnnGraphBuilderExpand(builder, one, (WNNUint32List){shape, 2}, NULL)};
+    WNNGraph graph = NULL;
+    WNNStatus status = wnn_build_recompilable(context, builder, 1, &output, &graph, sizeof message, message);
+    REQUIRE_EQUAL_INT(status, WNNStatus_NotSupportedError);
+    REQUIRE(strstr(message, "build: serialize: expand has a size in newShape"));
+    wnnGraphBuilderRelease(builder);
+}
+
 static void test_refused(void)
 {
     WNNGraph built = build(context, 3, 5);
@@ -595,6 +616,7 @@ int main(int argc, char **argv)
     CASE(test_kinds());
     CASE(test_recompiled());
     CASE(test_other_backends());
+    CASE(test_not_recorded());
     CASE(test_refused());
     CASE(test_ends());
     CASE(test_words());
