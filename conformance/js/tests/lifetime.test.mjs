@@ -147,7 +147,7 @@ test('what is dropped is freed under pressure', { skip: process.env.ASAN_OPTIONS
     tensors: 'for (let i = 0; i < 400; i++) await context.createTensor(type);',
     'constant tensors': 'for (let i = 0; i < 400; i++) await context.createConstantTensor(type, data);',
     builders: 'for (let i = 0; i < 400; i++) new MLGraphBuilder(context).constant(type, data);',
-    graphs: `for (let i = 0; i < 60; i++) {
+    graphs: `for (let i = 0; i < 200; i++) {
       const builder = new MLGraphBuilder(context), x = builder.input('x', { ...type, shape: [1, 1024] });
       await builder.build({ y: builder.matmul(x, builder.constant(type, data)) });
     }`,
@@ -159,7 +159,8 @@ test('what is dropped is freed under pressure', { skip: process.env.ASAN_OPTIONS
       ${loop}
       console.log(process.resourceUsage().maxRSS);`);
     assert.equal(result.status, 0, result.stderr);
-    assert.ok(Number(result.stdout) < 300_000, `${what}: ${Math.round(result.stdout / 1000)} MB`);
+    // The collector runs when 190 to 350 MB are there; all of them are 800 MB and more.
+    assert.ok(Number(result.stdout) < 500_000, `${what}: ${Math.round(result.stdout / 1000)} MB`);
   }
 });
 
