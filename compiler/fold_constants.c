@@ -185,7 +185,7 @@ static bool is_lazy(const struct pass_context *context, const struct node *node,
 static bool has_bytes(const struct node *node)
 {
     for (unsigned i = 0; i < wnn_operand_count(node); i++)
-        if (node->in[i] && !node->in[i]->constant->data && node->in[i]->constant->bytes)
+        if (node->in[i] && !wnn_constant_has_bytes(node->in[i]->constant))
             return false;
     return true;
 }

@@ -637,7 +637,7 @@ static bool has_data(struct reader *reader, const struct node *node)
     const struct load *load = reader->load;
     for (unsigned i = 0; i < wnn_operand_count(node); i++) {
         const struct constant *constant = node->in[i] ? node->in[i]->constant : NULL;
-        if (constant && !constant->data && constant->bytes && !wnn_constant_is_promised(constant) &&
+        if (wnn_constant_is_lost(constant) &&
             (i >= node->in_count || i >= 32 || !(packed_inputs(load, node) >> i & 1)))
             return false;
     }

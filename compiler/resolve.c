@@ -67,8 +67,7 @@ bool wnn_can_have_origin(const struct node *node)
         const struct constant *constant = node->in[i] ? node->in[i]->constant : NULL;
         if (!node->in[i])
             continue;
-        if (!constant || node->in[i]->arranged ||
-            (!constant->data && constant->bytes && !wnn_constant_is_promised(constant)) ||
+        if (!constant || node->in[i]->arranged || wnn_constant_is_lost(constant) ||
             (constant->origin && constant->origin->depth >= WNN_MAX_ORIGIN_DEPTH))
             return false;
     }

@@ -76,11 +76,9 @@ static int compare_weights(const void *a, const void *b)
 // Whether all that the node reads will be there again.
 static bool can_pack_again(const struct node *node)
 {
-    for (unsigned i = 0; i < wnn_operand_count(node); i++) {
-        const struct constant *constant = node->in[i] ? node->in[i]->constant : NULL;
-        if (constant && constant->bytes && !constant->data && !constant->origin)
+    for (unsigned i = 0; i < wnn_operand_count(node); i++)
+        if (node->in[i] && wnn_constant_is_lost(node->in[i]->constant))
             return false;
-    }
     return true;
 }
 
@@ -215,7 +213,7 @@ static bool collect_recorded(struct writer *writer)
     for (size_t i = 0; i < blobs; i++)
         addresses[i] = (struct address){writer->blobs[i].data, writer->blobs[i].bytes, i};
     for (size_t i = 0; i < transcript->constant_count; i++)
-        if (!transcript->constants[i]->data && transcript->constants[i]->bytes)
+        if (!wnn_constant_has_bytes(transcript->constants[i]))
             return wnn_fail(writer->error, WNNStatus_NotSupportedError,
                             "save: what was recorded has constants whose bytes are not there");
     for (size_t i = 0; i < transcript->constant_count; i++)

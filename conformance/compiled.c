@@ -29,34 +29,33 @@ static void take_built(WNNStatus status, WNNGraph graph, WNNStringView message, 
 }
 
 static WNNStatus build_chained(WNNContext context, WNNGraphBuilder builder, const WNNChainedStruct *chain,
-                               size_t output_count, const WNNNamedOperand *outputs, struct built *built)
+                               size_t output_count, const WNNNamedOperand *outputs, WNNGraph *graph,
+                               size_t message_size, char *message)
 {
-    WNNBuildCallbackInfo info = {chain, WNNCallbackMode_WaitAnyOnly, take_built, built, NULL};
+    struct built built = {.message_size = message_size, .message = message};
+    WNNBuildCallbackInfo info = {chain, WNNCallbackMode_WaitAnyOnly, take_built, &built, NULL};
     WNNFutureWaitInfo wait = {wnnGraphBuilderBuild(builder, output_count, outputs, info), false};
     wnnContextWaitAny(context, 1, &wait, WNN_WAIT_FOREVER);
-    return built->status;
+    *graph = built.graph;
+    return built.status;
 }
 
 WNNStatus wnn_build_savable(WNNContext context, WNNGraphBuilder builder, size_t output_count,
                             const WNNNamedOperand *outputs, WNNGraph *graph, size_t message_size,
                             char *message)
 {
-    struct built built = {.message_size = message_size, .message = message};
     const WNNSavable savable = WNN_SAVABLE_INIT;
-    build_chained(context, builder, &savable.chain, output_count, outputs, &built);
-    *graph = built.graph;
-    return built.status;
+    return build_chained(context, builder, &savable.chain, output_count, outputs, graph, message_size,
+                         message);
 }
 
 WNNStatus wnn_build_recompilable(WNNContext context, WNNGraphBuilder builder, size_t output_count,
                                  const WNNNamedOperand *outputs, WNNGraph *graph, size_t message_size,
                                  char *message)
 {
-    struct built built = {.message_size = message_size, .message = message};
     const WNNRecompilable recompilable = WNN_RECOMPILABLE_INIT;
-    build_chained(context, builder, &recompilable.chain, output_count, outputs, &built);
-    *graph = built.graph;
-    return built.status;
+    return build_chained(context, builder, &recompilable.chain, output_count, outputs, graph, message_size,
+                         message);
 }
 
 WNNStatus wnn_save_graph(WNNGraph graph, struct serialized *to, size_t message_size, char *message)

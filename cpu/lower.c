@@ -159,8 +159,8 @@ static bool drop_unread_constants(const struct cpu *cpu, struct executable *exec
 static bool has_data(const struct node *node, uint32_t unread, struct error *error)
 {
     for (unsigned i = 0; i < wnn_operand_count(node); i++)
-        if (node->in[i] && node->in[i]->constant && !node->in[i]->constant->data &&
-            node->in[i]->constant->bytes && !(i < 32 && unread >> i & 1))
+        if (node->in[i] && node->in[i]->constant && !wnn_constant_has_bytes(node->in[i]->constant) &&
+            !(i < 32 && unread >> i & 1))
             return wnn_fail(error, WNNStatus_TypeError, "%s needs a constant that is not there",
                             wnn_ops[node->op].name);
     return true;

@@ -56,6 +56,12 @@ static inline bool wnn_constant_has_bytes(const struct constant *constant)
     return constant && (constant->data || constant->bytes == 0);
 }
 
+// Whether its bytes are missing, and nobody knows where they can be had.
+static inline bool wnn_constant_is_lost(const struct constant *constant)
+{
+    return constant && !constant->data && constant->bytes && !constant->origin;
+}
+
 // Whether its bytes are missing, but can be had.
 static inline bool wnn_constant_is_promised(const struct constant *constant)
 {

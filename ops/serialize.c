@@ -94,7 +94,7 @@ static bool put_constant(struct writer *writer, const WNNRecordedOperand *consta
         return false;
     switch (reference.form) {
     case WNNConstantForm_Value:
-        return wnn_operand(constant->operand)->constant->data || constant->byteLength == 0
+        return wnn_constant_has_bytes(wnn_operand(constant->operand)->constant)
                    ? put_constant_value(writer, constant)
                    : put_promise(writer, constant);
     case WNNConstantForm_FileRange:
