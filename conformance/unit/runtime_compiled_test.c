@@ -6,6 +6,7 @@
 
 #include "conformance/backends.h"
 #include "conformance/compiled.h"
+#include "conformance/unit/failing_allocator.h"
 #include "conformance/unit/runtime_fixture.h"
 #include "tools/bench_models.h"
 
@@ -803,38 +804,13 @@ static void test_ends(void)
 // Memory that runs out
 // ---------------------------------------------------------------------------------------------------------------
 
-static atomic_long blocks, until_failure;
-
-static void *allocate(size_t size, size_t alignment, void *userdata)
-{
-    void *memory;
-    (void)userdata;
-    if (atomic_load(&until_failure) > 0 && atomic_fetch_sub(&until_failure, 1) == 1)
-        return NULL;
-    if (posix_memalign(&memory, alignment < sizeof memory ? sizeof memory : alignment, size))
-        return NULL;
-    memset(memory, 0xCD, size);
-    atomic_fetch_add(&blocks, 1);
-    return memory;
-}
-
-static void release(void *memory, size_t size, size_t alignment, void *userdata)
-{
-    (void)size;
-    (void)alignment;
-    (void)userdata;
-    atomic_fetch_sub(&blocks, 1);
-    free(memory);
-}
-
 static void test_memory(void)
 {
     size_t head;
     struct serialized bytes = save_small(&head), again = {0};
-    const WNNAllocator allocator = {NULL, allocate, release, NULL};
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
     char message[1024];
-    descriptor.allocator = &allocator;
+    descriptor.allocator = &failing_allocator;
     descriptor.threadCount = 1;
     WNNContext own = create_described(&descriptor);
     for (long n = 1;; n++) {
@@ -855,9 +831,7 @@ static void test_memory(void)
         atomic_store(&until_failure, 0);
     }
     wnnContextRelease(own);
-    for (int i = 0; i < 5000 && atomic_load(&blocks); i++)
-        sleep_milliseconds(1);
-    REQUIRE_EQUAL_INT(atomic_load(&blocks), 0);
+    require_no_blocks();
     free(bytes.data);
     free(again.data);
 }

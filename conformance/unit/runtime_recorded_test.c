@@ -7,6 +7,7 @@
 #include "compiler/stored.h"
 #include "conformance/backends.h"
 #include "conformance/compiled.h"
+#include "conformance/unit/failing_allocator.h"
 #include "conformance/unit/runtime_fixture.h"
 #include "lib/checksum.h"
 #include "ops/sink.h"
@@ -530,29 +531,6 @@ static void test_ends(void)
 // Memory that runs out
 // ---------------------------------------------------------------------------------------------------------------
 
-static atomic_long blocks, until_failure;
-
-static void *allocate(size_t size, size_t alignment, void *userdata)
-{
-    void *memory;
-    (void)userdata;
-    if (atomic_load(&until_failure) > 0 && atomic_fetch_sub(&until_failure, 1) == 1)
-        return NULL;
-    if (posix_memalign(&memory, alignment < sizeof memory ? sizeof memory : alignment, size))
-        return NULL;
-    atomic_fetch_add(&blocks, 1);
-    return memory;
-}
-
-static void release(void *memory, size_t size, size_t alignment, void *userdata)
-{
-    (void)size;
-    (void)alignment;
-    (void)userdata;
-    atomic_fetch_sub(&blocks, 1);
-    free(memory);
-}
-
 // Loads and saves with the n-th allocation failing, for all n.
 static void sweep(WNNContext own, const struct serialized *bytes, const struct serialized *expected)
 {
@@ -579,8 +557,7 @@ static void sweep(WNNContext own, const struct serialized *bytes, const struct s
 
 static void test_memory(void)
 {
-    const WNNAllocator allocator = {NULL, allocate, release, NULL};
-    WNNContext own = create_context(NULL, &allocator, false);
+    WNNContext own = create_context(NULL, &failing_allocator, false);
     for (uint32_t late = 0; late < 2; late++) {
         WNNGraph built = build(context, late ? 0 : 3, late ? 0 : 5);
         struct serialized bytes = save(built), later = {copy_of(&bytes), bytes.size, bytes.size};
@@ -592,9 +569,7 @@ static void test_memory(void)
         free(later.data);
     }
     wnnContextRelease(own);
-    for (int i = 0; i < 5000 && atomic_load(&blocks); i++)
-        sleep_milliseconds(1);
-    REQUIRE_EQUAL_INT(atomic_load(&blocks), 0);
+    require_no_blocks();
 }
 
 int main(int argc, char **argv)

@@ -359,7 +359,7 @@ static void test_descriptors(void)
     WNNSharedWeights none;
     WNNSharedWeightsDescriptor descriptor = WNN_SHARED_WEIGHTS_DESCRIPTOR_INIT;
     const WNNChainedStruct unknown = {NULL, 999};
-    const WNNAllocator incomplete = {NULL, allocate, NULL, NULL};
+    const WNNAllocator incomplete = {NULL, allocate_or_fail, NULL, NULL};
     descriptor.nextInChain = &unknown;
     REQUIRE_EQUAL_INT(wnnCreateSharedWeights(&descriptor, &none), WNNStatus_TypeError);
     REQUIRE(!none);
@@ -440,14 +440,13 @@ static void test_threads(void)
 // The n-th allocation fails, of the context or of the weights. Returns whether none did.
 static bool try_memory(WNNContext own, long n)
 {
-    static const WNNAllocator allocator = {NULL, allocate, release, NULL};
     WNNSharedWeightsDescriptor descriptor = WNN_SHARED_WEIGHTS_DESCRIPTOR_INIT;
     WNNSharedWeights weights;
     struct answer answer = {.calls = 0};
     WNNGraph graph = NULL, second = NULL;
     WNNNamedOperand outputs[MAX_OUTPUTS];
     WNNGraphBuilder b = create_builder(own);
-    descriptor.allocator = &allocator;
+    descriptor.allocator = &failing_allocator;
     constant_count = 0;
     how = LENT;
     size_t count = record_plain(b, outputs);

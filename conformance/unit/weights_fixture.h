@@ -9,6 +9,7 @@
 
 #include "conformance/backends.h"
 #include "conformance/compiled.h"
+#include "conformance/unit/failing_allocator.h"
 #include "conformance/unit/runtime_fixture.h"
 
 static const struct backend *backend;
@@ -448,35 +449,10 @@ static inline size_t max_bytes(void)
 // Memory that runs out
 // ---------------------------------------------------------------------------------------------------------------
 
-static atomic_long blocks, until_failure;
-
-static inline void *allocate(size_t size, size_t alignment, void *userdata)
-{
-    void *memory;
-    (void)userdata;
-    if (atomic_load(&until_failure) > 0 && atomic_fetch_sub(&until_failure, 1) == 1)
-        return NULL;
-    if (posix_memalign(&memory, alignment < sizeof memory ? sizeof memory : alignment, size))
-        return NULL;
-    memset(memory, 0xCD, size);
-    atomic_fetch_add(&blocks, 1);
-    return memory;
-}
-
-static inline void release(void *memory, size_t size, size_t alignment, void *userdata)
-{
-    (void)size;
-    (void)alignment;
-    (void)userdata;
-    atomic_fetch_sub(&blocks, 1);
-    free(memory);
-}
-
 static inline WNNContext create_failing(void)
 {
-    static const WNNAllocator allocator = {NULL, allocate, release, NULL};
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
-    descriptor.allocator = &allocator;
+    descriptor.allocator = &failing_allocator;
     descriptor.threadCount = 1;
     return create_described(&descriptor);
 }
@@ -484,9 +460,7 @@ static inline WNNContext create_failing(void)
 static inline void end_failing(WNNContext own)
 {
     wnnContextRelease(own);
-    for (int i = 0; i < 5000 && atomic_load(&blocks); i++)
-        sleep_milliseconds(1);
-    REQUIRE_EQUAL_INT(atomic_load(&blocks), 0);
+    require_no_blocks();
     require_given_back();
 }
 
