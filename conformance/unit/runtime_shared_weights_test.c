@@ -522,17 +522,8 @@ static void test_device(void)
 
 int main(int argc, char **argv)
 {
-    WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
-    backend = argc > 1 ? find_backend(argv[1]) : NULL;
-    REQUIRE(backend);
-    cases_begin(argc - 1, argv + 1);
-    descriptor.threadCount = 1;
-    WNNStatus status = wnn_create_context_on(backend, &descriptor, &context);
-    if (status == WNNStatus_NotSupportedError && !is_cpu())
+    if (!begin_contexts(argc, argv))
         return cases_skip("there is no device");
-    REQUIRE_EQUAL_INT(status, WNNStatus_Success);
-    descriptor.threadCount = 2;
-    other = create_described(&descriptor);
     if (is_cpu()) {
         CASE(test_shared());
         CASE(test_apart());
@@ -547,7 +538,5 @@ int main(int argc, char **argv)
     CASE(test_refused());
     CASE(test_descriptors());
     CASE(test_threads());
-    wnnContextRelease(context);
-    wnnContextRelease(other);
-    return cases_end();
+    return end_contexts();
 }

@@ -500,17 +500,8 @@ static void test_memory_of_build(void)
 
 int main(int argc, char **argv)
 {
-    WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
-    backend = argc > 1 ? find_backend(argv[1]) : NULL;
-    REQUIRE(backend);
-    cases_begin(argc - 1, argv + 1);
-    descriptor.threadCount = 1;
-    WNNStatus status = wnn_create_context_on(backend, &descriptor, &context);
-    if (status == WNNStatus_NotSupportedError && !is_cpu())
+    if (!begin_contexts(argc, argv))
         return cases_skip("there is no device");
-    REQUIRE_EQUAL_INT(status, WNNStatus_Success);
-    descriptor.threadCount = 2;
-    other = create_described(&descriptor);
     CASE(test_lent());
     CASE(test_promised());
     if (is_cpu())
@@ -528,7 +519,5 @@ int main(int argc, char **argv)
     CASE(test_stranger(record_numbers));
     CASE(test_memory_of_load());
     CASE(test_memory_of_build());
-    wnnContextRelease(context);
-    wnnContextRelease(other);
-    return cases_end();
+    return end_contexts();
 }

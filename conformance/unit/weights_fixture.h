@@ -445,6 +445,30 @@ static inline size_t max_bytes(void)
     return most;
 }
 
+// Two contexts of the backend that the arguments name, and begins the cases. False: there is no device.
+static inline bool begin_contexts(int argc, char **argv)
+{
+    WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
+    backend = argc > 1 ? find_backend(argv[1]) : NULL;
+    REQUIRE(backend);
+    cases_begin(argc - 1, argv + 1);
+    descriptor.threadCount = 1;
+    WNNStatus status = wnn_create_context_on(backend, &descriptor, &context);
+    if (status == WNNStatus_NotSupportedError && !is_cpu())
+        return false;
+    REQUIRE_EQUAL_INT(status, WNNStatus_Success);
+    descriptor.threadCount = 2;
+    other = create_described(&descriptor);
+    return true;
+}
+
+static inline int end_contexts(void)
+{
+    wnnContextRelease(context);
+    wnnContextRelease(other);
+    return cases_end();
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Memory that runs out
 // ---------------------------------------------------------------------------------------------------------------
