@@ -10,6 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+const WNNLimits wnn_limits_of_strangers = {.maxTensorByteLength = 1u << 20,
+                                           .maxMemoryBytes = 64u << 20,
+                                           .maxOperatorWork = 1u << 22,
+                                           .maxGraphWork = 1u << 24,
+                                           .maxOperators = 1000,
+                                           .maxOperands = 4000,
+                                           .maxInputsAndOutputs = 60};
+
 struct built {
     WNNStatus status;
     WNNGraph graph;

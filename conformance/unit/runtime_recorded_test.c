@@ -462,14 +462,6 @@ static void test_refused(void)
 // Bytes from a stranger
 // ---------------------------------------------------------------------------------------------------------------
 
-static const WNNLimits few = {.maxTensorByteLength = 1u << 20,
-                              .maxMemoryBytes = 64u << 20,
-                              .maxOperatorWork = 1u << 22,
-                              .maxGraphWork = 1u << 24,
-                              .maxOperators = 1000,
-                              .maxOperands = 4000,
-                              .maxInputsAndOutputs = 60};
-
 // Every word of what was recorded, as one with which counts and numbers often go wrong.
 static void try_words(WNNContext limited, const struct serialized *bytes, unsigned *refused, unsigned *ran)
 {
@@ -496,7 +488,7 @@ static void try_words(WNNContext limited, const struct serialized *bytes, unsign
 
 static void test_words(void)
 {
-    WNNContext limited = create_context(&few, NULL, false);
+    WNNContext limited = create_context(&wnn_limits_of_strangers, NULL, false);
     for (uint32_t late = 0; late < 2; late++) {
         WNNGraph built = build(context, late ? 0 : 3, late ? 0 : 5);
         struct serialized bytes = save(built);

@@ -372,15 +372,8 @@ static void test_late(void)
 
 static WNNContext create_limited(void)
 {
-    static const WNNLimits limits = {.maxTensorByteLength = 1u << 20,
-                                     .maxMemoryBytes = 64u << 20,
-                                     .maxOperatorWork = 1u << 22,
-                                     .maxGraphWork = 1u << 24,
-                                     .maxOperators = 1000,
-                                     .maxOperands = 4000,
-                                     .maxInputsAndOutputs = 60};
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
-    descriptor.limits = &limits;
+    descriptor.limits = &wnn_limits_of_strangers;
     descriptor.threadCount = 1;
     return create_described(&descriptor);
 }
