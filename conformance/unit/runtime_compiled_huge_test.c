@@ -248,6 +248,8 @@ int main(int argc, char **argv)
     cases_begin(argc, argv);
     if (sizeof(size_t) < 8)
         return cases_skip("there are no 5 GiB of addresses");
+    if (SANITIZED)
+        return cases_skip("sanitizers keep notes of their own about gigabytes");
     CASE(test_huge());
     CASE(test_weights_elsewhere());
     return cases_end();
