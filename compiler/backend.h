@@ -162,9 +162,9 @@ struct backend {
     bool (*computes)(enum op op);
 
     // (optional) Looks at the finished graph before memory is planned: sets node->lowering, node->choice,
-    // node->scratch_bytes and, already here or in lower(), node->reason; and placement.staged of inputs that
-    // it needs in memory of its own. `shares`: plans for other sizes have part in what is made of constants
-    // (plan.derived). False (and `error`): no memory.
+    // node->scratch_bytes, node->deferred and, already here or in lower(), node->reason; and placement.staged
+    // of inputs that it needs in memory of its own. `shares`: plans for other sizes have part in what is made
+    // of constants (plan.derived). False (and `error`): no memory.
     bool (*partition)(void *state, struct graph *graph, bool shares, struct error *error);
 
     // (optional) Whether output 0 of a node may lie where input i lies, given that both have as many bytes

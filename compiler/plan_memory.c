@@ -35,6 +35,7 @@ struct block {
     size_t best; // offset
     size_t first, last;
     bool viewed; // several operands lie in it
+    bool kept;   // for the readers of what a deferred node makes, which read it anywhere while they write
     size_t rank; // by `first`
 };
 
@@ -49,6 +50,7 @@ struct use {
     size_t level;
     const struct node *reader;
     bool shared; // by other nodes of the level
+    bool kept;   // a deferred node reads it
 };
 
 struct planner {
@@ -78,7 +80,7 @@ static size_t add_block(struct planner *planner, size_t bytes, size_t first, siz
 static void note_reader(struct use *use, const struct node *node)
 {
     if (use->reader != node)
-        *use = (struct use){node->level, node, use->reader && use->level == node->level};
+        *use = (struct use){node->level, node, use->reader && use->level == node->level, false};
 }
 
 static void find_last_uses(struct planner *planner)
@@ -97,6 +99,38 @@ static void find_last_uses(struct planner *planner)
         planner->last_use[graph->outputs[i].operand->index].level = SIZE_MAX;
 }
 
+static bool hands_on(const struct node *node)
+{
+    return node->op == WNN_OP_reshape || node->op == WNN_OP_identity;
+}
+
+static void keep(struct use *use, size_t *reach, size_t last)
+{
+    use->kept = true;
+    if (use->level < last)
+        *use = (struct use){.level = last, .kept = true};
+    if (*reach < last)
+        *reach = last;
+}
+
+// What deferred nodes read is needed as long as what they make, whoever hands that on. `reach` has room for a
+// level an operand: the last on which it, or what hands it on, is needed.
+static void extend_last_uses(struct planner *planner, size_t *reach)
+{
+    const struct graph *graph = planner->graph;
+    for (size_t i = 0; i < graph->operand_count; i++)
+        reach[i] = planner->last_use[i].level;
+    for (size_t i = graph->node_count; i-- > 0;) {
+        const struct node *node = graph->nodes[i];
+        if (hands_on(node) && reach[node->out[0]->index] > reach[node->in[0]->index])
+            reach[node->in[0]->index] = reach[node->out[0]->index];
+        for (unsigned j = 0; node->deferred && j < wnn_operand_count(node); j++)
+            if (node->in[j])
+                keep(&planner->last_use[node->in[j]->index], &reach[node->in[j]->index],
+                     reach[node->out[0]->index]);
+    }
+}
+
 static bool is_alone(const struct graph *graph, size_t i)
 {
     return (i == 0 || graph->nodes[i - 1]->level != graph->nodes[i]->level) &&
@@ -109,6 +143,8 @@ static bool ends_with(const struct planner *planner, size_t i, unsigned j)
     const struct node *node = planner->graph->nodes[i];
     const struct use *use = &planner->last_use[node->in[j]->index];
     size_t block = planner->block_of[node->in[j]->index];
+    if (planner->blocks[block].kept)
+        return false;
     if (!planner->blocks[block].viewed)
         return use->level == node->level && !use->shared;
     // Views go on as long as the block does.
@@ -147,6 +183,7 @@ static void place_operand(struct planner *planner, struct operand *operand, size
         return;
     size_t last = planner->last_use[operand->index].level;
     planner->block_of[operand->index] = add_block(planner, wnn_descriptor_bytes(&operand->type), first, last);
+    planner->blocks[planner->count - 1].kept = planner->last_use[operand->index].kept;
 }
 
 // Whether a slice takes elements that lie one behind the other, from `first` on.
@@ -215,6 +252,7 @@ static void share_block(struct planner *planner, const struct operand *operand, 
     if (planner->last_use[operand->index].level > block->last)
         block->last = planner->last_use[operand->index].level;
     block->viewed = true;
+    block->kept |= planner->last_use[operand->index].kept;
 }
 
 // Lets what has the elements of an input or an output of the graph lie where the caller has that; of an
@@ -222,8 +260,8 @@ static void share_block(struct planner *planner, const struct operand *operand, 
 static bool place_on_port(struct planner *planner, struct node *node)
 {
     struct operand *output = node->out[0];
-    if (!planner->context->backend->views || (node->op != WNN_OP_reshape && node->op != WNN_OP_identity) ||
-        node->fused || output->placement.place != PLACE_ARENA || planner->block_of[output->index] != SIZE_MAX)
+    if (!planner->context->backend->views || !hands_on(node) || node->fused ||
+        output->placement.place != PLACE_ARENA || planner->block_of[output->index] != SIZE_MAX)
         return false;
     const struct operand *port = node->in[0];
     if (port->placement.place == PLACE_OUTPUT)
@@ -280,10 +318,8 @@ static bool is_joint(const struct planner *planner, const struct node *node)
 static struct operand *source_of(const struct planner *planner, struct operand *operand)
 {
     size_t first;
-    for (unsigned i = 0;
-         i < MAX_VIEWS && operand->producer &&
-         (operand->producer->op == WNN_OP_reshape || operand->producer->op == WNN_OP_identity) &&
-         is_view(planner, operand->producer, &first);
+    for (unsigned i = 0; i < MAX_VIEWS && operand->producer && hands_on(operand->producer) &&
+                         is_view(planner, operand->producer, &first);
          i++)
         operand = operand->producer->in[0];
     return operand;
@@ -385,6 +421,7 @@ static void make_blocks(struct planner *planner, bool join)
                 size_t block = planner->block_of[reused->index], first;
                 planner->block_of[output->index] = block;
                 planner->blocks[block].last = planner->last_use[output->index].level;
+                planner->blocks[block].kept = planner->last_use[output->index].kept;
                 if (reused == node->in[0] && is_view(planner, node, &first)) // all of it, which is there
                     lower_to_view(node);
             } else {
@@ -687,6 +724,7 @@ bool wnn_plan_memory(struct pass_context *context, struct plan *plan)
             chosen[i] = (struct choice){graph->nodes[i]->lowering, graph->nodes[i]->scratch_bytes};
         memset(planner.last_use, 0, operands * sizeof planner.last_use[0]);
         find_last_uses(&planner);
+        extend_last_uses(&planner, numbers);
         plan->arena_bytes = make_plan(&planner, true, lists, most, numbers);
         if (planner.joined) {
             // What saves time may cost memory, if parts are made long before they are joined: some, but not

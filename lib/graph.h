@@ -140,6 +140,9 @@ struct node {
     // In a plan: the input of the graph that output 0, which is one of its outputs, can take the place of,
     // since all other readers of it come before the node; or NULL. Put here by compiler/order_reads.c.
     const struct operand *overwrites;
+    // For the backend: those that read what the node makes may compute it themselves, so that what it reads
+    // is needed as long as what it makes (backend.partition).
+    bool deferred;
     // For the backend: what it chose for the node, what it found out for that (in the graph's arena, or
     // NULL), and memory that the node needs while it runs.
     unsigned lowering;

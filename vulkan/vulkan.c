@@ -7,6 +7,7 @@
 #include "compiler/stored.h"
 #include "lib/half.h"
 #include "vulkan/program/execution.h"
+#include "vulkan/ops/deferred.h"
 #include "vulkan/ops/operators.h"
 #include "vulkan/ops/weights.h"
 #include "vulkan/device/described.h"
@@ -191,6 +192,7 @@ static bool partition(void *state, struct graph *graph, bool shares, struct erro
         graph->nodes[i]->lowering = 0;
         graph->nodes[i]->scratch_bytes = bytes == SIZE_MAX ? 0 : bytes; // which lower() notices
     }
+    wnn_defer_nodes(&vulkan->gpu, graph);
     return true;
 }
 
@@ -345,14 +347,46 @@ static bool make_constants(struct vulkan *vulkan, struct executable *executable,
 // Executables
 // ---------------------------------------------------------------------------------------------------------------
 
+// The operands of a node, the inputs first; NULL: no memory.
+static struct tensor *describe_operands(struct executable *executable, const struct node *node)
+{
+    unsigned in_count = wnn_operand_count(node);
+    struct tensor *tensors =
+        wnn_arena_allocate(&executable->records, ((size_t)in_count + node->out_count) * sizeof tensors[0]);
+    for (unsigned i = 0; tensors && i < in_count + node->out_count; i++) {
+        const struct operand *operand = i < in_count ? node->in[i] : node->out[i - in_count];
+        if (operand)
+            tensors[i] = describe_tensor(operand, executable->regions[operand->index]);
+    }
+    return tensors;
+}
+
+// Lets those inputs of a node that are deferred be made of what is there. False: no memory.
+static bool describe_deferred(struct executable *executable, const struct node *node, struct tensor *tensors)
+{
+    for (unsigned i = 0; i < wnn_operand_count(node); i++) {
+        const struct node *from = node->in[i] ? wnn_deferred_node(node->in[i]) : NULL;
+        if (!from)
+            continue;
+        struct deferred *deferred = wnn_arena_allocate(&executable->records, sizeof *deferred);
+        struct tensor *in = describe_operands(executable, from);
+        if (!deferred || !in)
+            return false;
+        *deferred = (struct deferred){from, in};
+        tensors[i].deferred = deferred;
+    }
+    return true;
+}
+
 static bool lower_nodes(struct vulkan *vulkan, struct executable *executable, struct error *error)
 {
-    const struct graph *graph = &executable->plan->graph;
+    struct graph *graph = &executable->plan->graph;
+    wnn_settle_deferred(&vulkan->gpu, graph);
     for (size_t i = 0; i < graph->node_count; i++) {
         struct node *node = graph->nodes[i];
-        node->kernel = "view";
-        node->reason = NULL;
-        if (node->lowering == WNN_LOWER_VIEW)
+        node->kernel = node->deferred ? "readers" : "view";
+        node->reason = node->deferred ? "a dispatch more would take longer" : NULL;
+        if (node->lowering == WNN_LOWER_VIEW || node->deferred)
             continue;
         if (!wnn_interrupt_check(executable->plan->interrupt, error))
             return false;
@@ -361,15 +395,9 @@ static bool lower_nodes(struct vulkan *vulkan, struct executable *executable, st
                             wnn_ops[node->op].name);
         struct arena_mark mark = wnn_arena_mark(&executable->records);
         unsigned in_count = wnn_operand_count(node);
-        struct tensor *tensors = wnn_arena_allocate(&executable->records,
-                                                    ((size_t)in_count + node->out_count) * sizeof tensors[0]);
-        if (!tensors)
+        struct tensor *tensors = describe_operands(executable, node);
+        if (!tensors || !describe_deferred(executable, node, tensors))
             return wnn_fail_memory(error);
-        for (unsigned k = 0; k < in_count; k++)
-            if (node->in[k])
-                tensors[k] = describe_tensor(node->in[k], executable->regions[node->in[k]->index]);
-        for (unsigned k = 0; k < node->out_count; k++)
-            tensors[in_count + k] = describe_tensor(node->out[k], executable->regions[node->out[k]->index]);
         struct region scratch = {&executable->variables[0], node->scratch_offset, node->scratch_bytes};
         struct lowering lowering;
         if (!lower_node(vulkan, wnn_gpu_operators[node->op], &executable->program, node, tensors,

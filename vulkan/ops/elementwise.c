@@ -231,11 +231,15 @@ static enum load_method choose_load_method(const struct lowering *lowering, cons
 }
 
 // <name>_at(<name>_index(i)): what operand j of a step is for element i. With `quads`, <name>_quad too, if
-// that is how.
+// that is how. Of one that is deferred it is what the kernel has put into `partner`.
 static enum load_method add_fused_input(struct shader *shader, const char *name, const struct tensor *tensor,
                                         const struct elementwise_step *step, unsigned j, bool quads)
 {
     const struct shape *shape = &step->type.shape;
+    if (tensor->deferred) {
+        wnn_shader_text(shader, "#define %s_index(i) (i)\n#define %s_at(i) partner\n", name, name);
+        return LOAD_EACH;
+    }
     uint32_t dims[GPU_MAP_RANK] = {(uint32_t)tensor->count};
     int64_t steps[GPU_MAP_RANK] = {1};
     unsigned rank = 1;
@@ -613,36 +617,6 @@ static void lower_cast(struct lowering *lowering)
     wnn_lower_convert(lowering, &lowering->in[0], &lowering->out[0]);
 }
 
-// An element of one half meets that of the other half.
-static void lower_rotary(struct lowering *lowering)
-{
-    uint32_t axis = ((const struct rotary_embedding_attrs *)lowering->node->attrs)->axis;
-    const struct rotation r = wnn_node_rotation(lowering->node);
-    const struct tensor *in = lowering->in, *out = &lowering->out[0];
-    static const char *const names[3] = {"x", "cosine", "sine"};
-    // The halves are a dimension of their own, before the axis.
-    unsigned rank = r.rank + 1;
-    uint32_t dims[GPU_MAP_RANK], half = 1;
-    int64_t steps[3][GPU_MAP_RANK];
-    for (unsigned d = 0; d < rank; d++) {
-        unsigned from = d > axis ? d - 1 : d;
-        dims[d] = d == axis ? 2 : r.dim[from];
-        for (unsigned i = 0; i < 3; i++)
-            steps[i][d] = (int64_t)(d == axis ? r.far[i] : r.steps[i][from]);
-        half *= d > axis ? dims[d] : 1;
-    }
-    struct elements elements;
-    wnn_elements_begin(&elements, lowering, out->count);
-    for (unsigned i = 0; i < 3; i++)
-        wnn_elements_map(&elements, names[i], &in[i], FORM_VALUE, rank, dims, steps[i], 0);
-    steps[0][axis] = -steps[0][axis];
-    wnn_elements_map(&elements, "other", &in[0], FORM_VALUE, rank, dims, steps[0], (int64_t)r.far[0]);
-    wnn_shader_number(&elements.shader, "HALF", half);
-    wnn_elements_do(&elements, "float turned = x * cosine + (i / HALF %% 2u == 0u ? -other : other) * sine;");
-    wnn_elements_output(&elements, "turned", out, FORM_VALUE);
-    wnn_elements_end(&elements, lowering->fused);
-}
-
 const struct gpu_operator wnn_gpu_unary = {.lower = lower_step, .in_place = ~0u, .fuses_epilogue = true};
 const struct gpu_operator wnn_gpu_binary = {.lower = lower_step, .in_place = ~0u, .fuses_epilogue = true};
 const struct gpu_operator wnn_gpu_quantizeLinear = {.lower = lower_step};
@@ -651,5 +625,4 @@ const struct gpu_operator wnn_gpu_cast = {.lower = lower_cast};
 const struct gpu_operator wnn_gpu_where = {.lower = lower_where, .in_place = 6};
 const struct gpu_operator wnn_gpu_batchNormalization = {
     .lower = lower_batch_normalization, .in_place = 1, .fuses_epilogue = true};
-const struct gpu_operator wnn_gpu_rotaryEmbedding = {.lower = lower_rotary, .fuses_epilogue = true};
 const struct gpu_operator wnn_gpu_elementwise = {.lower = lower_elementwise};

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vulkan/ops/few_rows.h"
 
+#include "ops/geometry.h"
+
+#include <stdio.h>
+
 enum {
     SOME_ROWS = 4,             // from which on their sums take as long to join as to make, with many lanes
     MANY_ROWS = 8,             // of which each invocation has fewer columns
@@ -9,7 +13,8 @@ enum {
     FEW_INVOCATIONS = 1 << 17, // below these they have fewer columns too
     MOST_COLUMNS = 4,          // of an invocation
     ENOUGH_UNITS = 64,         // of a column
-    POOL = 4096                // floats of shared memory
+    POOL = 4096,               // floats of shared memory,
+    SQUARES = 256              // and those by which an invocation tells others of its part of a row
 };
 
 struct schedule {
@@ -34,7 +39,9 @@ static uint32_t choose_unit(const struct capabilities *can, const struct product
     return unit;
 }
 
-static struct schedule choose(const struct capabilities *can, const struct product *p, unsigned bits)
+// `paired`: half of the columns of an invocation, whole words of them, are another product's.
+static struct schedule choose(const struct capabilities *can, const struct product *p, unsigned bits,
+                              bool paired)
 {
     struct schedule schedule = {.unit = choose_unit(can, p, bits), .lanes = 1};
     uint32_t units = p->inner / schedule.unit, shuffles = can->shuffles;
@@ -50,7 +57,7 @@ static struct schedule choose(const struct capabilities *can, const struct produ
                (narrow ? MAX_NARROW : MAX_INVOCATIONS))
         schedule.lanes *= 2;
     bool many = p->rows > MANY_ROWS || (uint64_t)p->columns * schedule.lanes < FEW_INVOCATIONS;
-    schedule.side = many ? MOST_COLUMNS / 2 : MOST_COLUMNS;
+    schedule.side = many && !paired ? MOST_COLUMNS / 2 : MOST_COLUMNS;
     schedule.joined = shuffles == 0 ? 1 : schedule.lanes < shuffles ? schedule.lanes : shuffles;
     schedule.local_size = schedule.lanes > 128 ? schedule.lanes : room < 128 ? room : 128;
     while (schedule.local_size > schedule.lanes && schedule.local_size > 32 &&
@@ -63,38 +70,124 @@ static struct schedule choose(const struct capabilities *can, const struct produ
     return schedule;
 }
 
+bool wnn_few_rows_have_room(const struct capabilities *can, const struct product *p)
+{
+    return (POOL + SQUARES + (uint64_t)p->rows * p->inner) * sizeof(float) <= can->shared_bytes;
+}
+
+bool wnn_few_rows_pair(const struct node *node)
+{
+    const struct weights *weights = node->choice;
+    const struct expression *fused = wnn_fused(node, 1);
+    unsigned bits = wnn_dtype_bits(fused ? fused->from : node->in[1]->type.type);
+    return wnn_has_single_scales(weights, bits, wnn_weight_unit(bits));
+}
+
+// What rows are made of that are normalized when they are read.
+static void describe_normalization(struct shader *shader, const struct product *p)
+{
+    const struct deferred *deferred = p->a->deferred;
+    const struct node *node = deferred->node;
+    static const char *const names[] = {NULL, "gain", "bias"}, *const quads[] = {NULL, "GAIN", "BIAS"},
+                             *const none[] = {NULL, "1.0", "-0.0"};
+    wnn_shader_define(shader, "CENTERED", "%d", node->op != WNN_OP_rmsNormalization);
+    wnn_shader_define(shader, "SHUFFLES", "%u", shader->lowering->gpu->can.shuffles);
+    wnn_shader_float(shader, "EPSILON", wnn_node_reduction_axes(node).epsilon);
+    wnn_shader_float(shader, "SHARE", 1.0 / p->inner);
+    wnn_shader_define(shader, "NORMALIZED(x, s, gain, bias)", "%s",
+                      p->a->type == WNNDataType_Float16 ? "rounded_f16(normalized_half(x, s, gain, bias))"
+                                                        : "normalized(x, s, gain, bias)");
+    for (unsigned i = 1; i < 3; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%s(k)", quads[i]);
+        if (i >= node->in_count || !node->in[i]) {
+            wnn_shader_define(shader, name, "vec4(%s)", none[i]);
+            continue;
+        }
+        const struct tensor *tensor = &deferred->in[i];
+        wnn_shader_input(shader, names[i], tensor, FORM_VALUE);
+        if (wnn_shader_has_quads(shader->lowering, tensor)) {
+            wnn_shader_quads(shader, names[i], tensor);
+            wnn_shader_define(shader, name, "%s_quad(k)", names[i]);
+        } else {
+            wnn_shader_define(shader, name, "vec4(%s_at(k), %s_at(k + 1u), %s_at(k + 2u), %s_at(k + 3u))",
+                              names[i], names[i], names[i], names[i]);
+        }
+    }
+}
+
 static void describe_rows(struct shader *shader, const struct product *p)
 {
-    bool quads = wnn_shader_has_quads(shader->lowering, p->a) && p->a_inner == 1 && p->a_row % 4 == 0,
-         eights = p->a->type == WNNDataType_Float16 && !p->a->fused && p->a->region.offset % GPU_QUAD == 0 &&
-                  p->a_row % 8 == 0;
+    const struct tensor *a = p->a->deferred ? &p->a->deferred->in[0] : p->a;
+    bool quads = wnn_shader_has_quads(shader->lowering, a) && p->a_inner == 1 && p->a_row % 4 == 0,
+         eights = a->type == WNNDataType_Float16 && !a->fused && !p->a->deferred &&
+                  a->region.offset % GPU_QUAD == 0 && p->a_row % 8 == 0;
     for (unsigned d = 0; d < p->rank; d++) {
         quads = quads && p->a_steps[d] % 4 == 0;
         eights = eights && p->a_steps[d] % 8 == 0;
     }
     eights = eights && quads; // in one binding
     wnn_shader_map(shader, "a", p->rank, p->dims, p->a_steps, 0);
-    unsigned k = wnn_shader_input(shader, "a", p->a, FORM_VALUE);
+    unsigned k = wnn_shader_input(shader, "a", a, FORM_VALUE);
     if (eights)
         wnn_shader_text(shader,
                         "layout(std430, set = 0, binding = %u) readonly buffer E%u { uvec4 e%u[]; };\n"
                         "#define a_eight(i) e%u[(base%u + (i) / 2u) / 4u]\n",
                         k, k, k, k, k);
     else if (quads)
-        wnn_shader_quads(shader, "a", p->a);
+        wnn_shader_quads(shader, "a", a);
     wnn_shader_define(shader, "QUADS_A", "%d", quads);
     wnn_shader_define(shader, "EIGHTS_A", "%d", eights);
+    wnn_shader_define(shader, "NORMALIZES", "%d", p->a->deferred != NULL);
+    if (p->a->deferred)
+        describe_normalization(shader, p);
+}
+
+// The deferred product that what is fused with this one reads, or NULL.
+static const struct deferred *find_partner(const struct lowering *lowering)
+{
+    for (unsigned i = 0; lowering->fused && i < lowering->fused->input_count; i++)
+        if (lowering->fused->inputs[i].deferred)
+            return lowering->fused->inputs[i].deferred;
+    return NULL;
+}
+
+// `partner`: an element of the other product; partner_of(sum, i) is what becomes of its sum.
+static void describe_partner(struct shader *shader, const struct deferred *partner, const struct product *p,
+                             uint32_t unit)
+{
+    const struct expression *results = wnn_fused(partner->node, WNN_AT_OUTPUT),
+                            *weights = wnn_fused(partner->node, 1);
+    bool half = p->out->type == WNNDataType_Float16;
+    struct tensor b = partner->in[1];
+    struct fused fused;
+    if (weights) {
+        fused = (struct fused){weights->steps, weights->count, partner->in + weights->first,
+                               weights->operand_count, weights->from};
+        b.fused = &fused;
+    }
+    wnn_shader_partner_weights(shader, &b, unit);
+    if (results)
+        wnn_shader_fused(shader, "partner_result",
+                         &(struct fused){results->steps, results->count, NULL, 0, results->from}, true,
+                         false);
+    wnn_shader_define(shader, "partner_of(sum, i)", "%s(%s(sum%s))", half ? "rounded_f16" : "",
+                      results ? "partner_result" : "", results ? ", i" : "");
+    wnn_shader_text(shader, "float partner;\n");
 }
 
 void wnn_lower_few_rows(struct lowering *lowering, const struct product *p)
 {
     const struct capabilities *can = &lowering->gpu->can;
+    const struct deferred *partner = find_partner(lowering);
+    struct product all = *p; // columns of both
+    all.columns *= partner ? 2 : 1;
     unsigned bits = wnn_dtype_bits(p->b->fused ? p->b->fused->from : p->b->type);
-    struct schedule schedule = choose(can, p, bits);
+    struct schedule schedule = choose(can, &all, bits, partner != NULL);
     struct shader shader;
     wnn_shader_begin(&shader, lowering, "few_rows", SIZE_MAX);
     shader.local_size = schedule.local_size;
-    if (schedule.joined > 1)
+    if (schedule.joined > 1 || (p->a->deferred && can->shuffles))
         shader.extensions = "#extension GL_KHR_shader_subgroup_basic : require\n"
                             "#extension GL_KHR_shader_subgroup_shuffle : require\n";
     wnn_shader_fixed(&shader, "ROWS", p->rows);
@@ -107,9 +200,12 @@ void wnn_lower_few_rows(struct lowering *lowering, const struct product *p)
     wnn_shader_define(&shader, "JOINED", "%u", schedule.joined);
     describe_rows(&shader, p);
     wnn_shader_weights(&shader, p, schedule.unit, false);
+    wnn_shader_define(&shader, "PAIRED", "%d", partner != NULL);
+    if (partner)
+        describe_partner(&shader, partner, p, schedule.unit);
     wnn_shader_map(&shader, "b", p->rank, p->dims, p->b_steps, 0);
     wnn_shader_map(&shader, "out", p->rank, p->dims, p->out_steps, 0);
     wnn_product_scale(&shader, p);
     wnn_shader_output(&shader, p->out, FORM_VALUE, lowering->fused);
-    wnn_shader_end_grid(&shader, pieces(p->columns, schedule.groups * schedule.side), 1, 1);
+    wnn_shader_end_grid(&shader, pieces(all.columns, schedule.groups * schedule.side), 1, 1);
 }

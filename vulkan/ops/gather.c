@@ -3,6 +3,7 @@
 // Operators that are told by indices where elements move.
 
 #include "vulkan/ops/operators.h"
+#include "vulkan/ops/rotary.h"
 
 static void define_kinds(struct shader *shader, const char *kind)
 {
@@ -147,6 +148,18 @@ static bool is_few(const struct updates *updates)
     return (updates->by_element ? updates->steps : updates->rows) <= FEW_UPDATES;
 }
 
+// Whether updates are written in whole words.
+static bool has_words(const struct updates *updates, WNNDataType type)
+{
+    return (uint64_t)updates->inner * wnn_dtype_bits(type) % 32 == 0;
+}
+
+bool wnn_scatter_computes_updates(const struct node *node)
+{
+    struct updates updates = describe_updates(node, false);
+    return is_few(&updates) && has_words(&updates, node->out[0]->type.type);
+}
+
 static size_t scatter_scratch(const struct node *node)
 {
     struct updates updates = describe_updates(node, node->op == WNN_OP_scatterElements);
@@ -186,6 +199,20 @@ static void lower_marks(struct lowering *lowering, const struct updates *updates
     end_pass(&shader, updates->rows);
 }
 
+// word_at(i): word i of the updates.
+static void describe_words(struct shader *shader, const struct tensor *from)
+{
+    if (!from->deferred) {
+        wnn_shader_define(shader, "word_at(i)", "w%u(i)", wnn_shader_bind(shader, &from->region, false));
+        return;
+    }
+    wnn_shader_rotated(shader, from->deferred);
+    wnn_shader_define(shader, "word_at(i)", "%s",
+                      from->type == WNNDataType_Float16
+                          ? "stored_halves(vec2(rotated_at(2u * (i)), rotated_at(2u * (i) + 1u)))"
+                          : "floatBitsToUint(rotated_at(i))");
+}
+
 // The input's elements, unless they are there, and the updates over them: in whole words where these begin
 // and end with words.
 static void scatter(struct lowering *lowering, bool by_element)
@@ -193,7 +220,7 @@ static void scatter(struct lowering *lowering, bool by_element)
     const struct tensor *from = &lowering->in[2], *out = &lowering->out[0];
     struct updates updates = describe_updates(lowering->node, by_element);
     uint32_t bits = wnn_dtype_bits(out->type), block = updates.inner;
-    bool words = (uint64_t)updates.inner * bits % 32 == 0;
+    bool words = has_words(&updates, out->type);
     wnn_copy(lowering, &lowering->in[0].region, &out->region);
     if (from->count == 0 || out->count == 0)
         return;
@@ -215,7 +242,7 @@ static void scatter(struct lowering *lowering, bool by_element)
     if (!is_few(&updates))
         wnn_shader_words(&shader, "marks", &marks.region);
     if (words) {
-        wnn_shader_define(&shader, "word_at(i)", "w%u(i)", wnn_shader_bind(&shader, &from->region, false));
+        describe_words(&shader, from);
         wnn_shader_define(&shader, "set_word(i, word)", "s%u(i, word)",
                           wnn_shader_bind(&shader, &out->region, true));
     } else {

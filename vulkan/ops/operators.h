@@ -41,6 +41,9 @@ size_t wnn_scratch_of_attention(const struct gpu *gpu, const struct node *node);
 void wnn_lower_move(struct lowering *lowering, const struct tensor *from, const struct tensor *to,
                     unsigned rank, const uint32_t *dims, const int64_t *steps, int64_t offset);
 
+// gather.c: whether a scatterND looks at each element of its updates once.
+bool wnn_scatter_computes_updates(const struct node *node);
+
 // conv_filters.c: lets constant filters lie as convolutions read them best; uses are counted. Groups of so
 // many channels are multiplied as matrices, and read filters as these do.
 #define GPU_MIN_GROUP 8

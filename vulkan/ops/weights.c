@@ -318,6 +318,18 @@ static bool arrange(const struct gpu *gpu, struct graph *graph, struct node *nod
     return true;
 }
 
+bool wnn_weights_are_alike(const struct node *a, const struct node *b)
+{
+    const struct weights *x = a->choice, *y = b->choice;
+    const struct expression *of_a = quantized(a), *of_b = quantized(b);
+    if (memcmp(x, y, sizeof *x) != 0 || a->in[1]->type.type != b->in[1]->type.type || !of_a != !of_b)
+        return false;
+    for (unsigned i = 1; of_a && i < 3; i++)
+        if (!wnn_shape_equal(&(*parameter(a, of_a, i))->type.shape, &(*parameter(b, of_b, i))->type.shape))
+            return false;
+    return true;
+}
+
 // Whether the node reads all of its constants as they lie.
 static bool reads_arranged(const struct node *node)
 {
@@ -360,26 +372,33 @@ bool wnn_has_single_scales(const struct weights *weights, unsigned bits, uint32_
     return bits > 8 || weights->block_terms % unit == 0;
 }
 
-static void describe_packs(struct shader *shader, const struct tensor *b, unsigned bits, uint32_t unit)
+// <name>_pack(i): the pack with element i.
+static void describe_packs(struct shader *shader, const char *name, const struct tensor *b, unsigned bits,
+                           uint32_t unit)
 {
-    const char *const packs[] = {"uint", "uvec2", "uvec4"};
-    unsigned k = wnn_shader_bind(shader, &b->region, false), words = unit * bits / 32, log = words / 2;
-    wnn_shader_define(shader, "BITS", "%u", bits);
-    wnn_shader_fixed(shader, "UNIT", unit);
-    wnn_shader_define(shader, "word_of(pack, w)", words == 1 ? "(pack)" : "pack[w]");
-    wnn_shader_text(
-        shader,
-        "#define PACK %s\nlayout(std430, set = 0, binding = %u) readonly buffer U%u { PACK u%u[]; };\n"
-        "#define b_pack(i) u%u[(base%u + (i) / %uu) / %uu]\n",
-        packs[log], k, k, k, k, k, 32 / bits, words);
+    unsigned k = wnn_shader_bind(shader, &b->region, false);
+    wnn_shader_text(shader,
+                    "layout(std430, set = 0, binding = %u) readonly buffer U%u { PACK u%u[]; };\n"
+                    "#define %s_pack(i) u%u[(base%u + (i) / %uu) / %uu]\n",
+                    k, k, k, name, k, k, 32 / bits, unit * bits / 32);
+}
+
+static unsigned bits_of(const struct tensor *b)
+{
+    return wnn_dtype_bits(b->fused ? b->fused->from : b->type);
+}
+
+// The scale (1) or zero point (2) that weights are quantized by.
+static const struct tensor *parameter_of(const struct fused *fused, unsigned which)
+{
+    return &fused->inputs[fused->list[0].in[which] - 1];
 }
 
 static void describe_scales(struct shader *shader, const struct product *p, uint32_t unit, bool dense)
 {
     const struct weights *weights = p->weights;
     const struct fused *fused = p->b->fused;
-    const struct tensor *scale = &fused->inputs[fused->list[0].in[1] - 1],
-                        *zero = &fused->inputs[fused->list[0].in[2] - 1];
+    const struct tensor *scale = parameter_of(fused, 1), *zero = parameter_of(fused, 2);
     unsigned bits = wnn_dtype_bits(fused->from);
     bool is_signed = wnn_dtype_is_signed(fused->from), half = p->b->type == WNNDataType_Float16,
          single = wnn_has_single_scales(weights, bits, unit);
@@ -402,9 +421,13 @@ static void describe_scales(struct shader *shader, const struct product *p, uint
 
 void wnn_shader_weights(struct shader *shader, const struct product *p, uint32_t unit, bool dense)
 {
-    unsigned bits = wnn_dtype_bits(p->b->fused ? p->b->fused->from : p->b->type);
-    const char *text = wnn_shader_family("weights");
-    describe_packs(shader, p->b, bits, unit);
+    const char *const packs[] = {"uint", "uvec2", "uvec4"}, *text = wnn_shader_family("weights");
+    unsigned bits = bits_of(p->b), words = unit * bits / 32;
+    wnn_shader_define(shader, "BITS", "%u", bits);
+    wnn_shader_fixed(shader, "UNIT", unit);
+    wnn_shader_define(shader, "PACK", "%s", packs[words / 2]);
+    wnn_shader_define(shader, "word_of(pack, w)", words == 1 ? "(pack)" : "pack[w]");
+    describe_packs(shader, "b", p->b, bits, unit);
     if (bits <= 8) {
         describe_scales(shader, p, unit, dense);
     } else {
@@ -413,4 +436,17 @@ void wnn_shader_weights(struct shader *shader, const struct product *p, uint32_t
     }
     wnn_shader_define(shader, "DENSE", "%d", dense);
     wnn_shader_join(shader, &(struct shader){.text = (char *)(uintptr_t)text, .length = strlen(text)});
+}
+
+void wnn_shader_partner_weights(struct shader *shader, const struct tensor *b, uint32_t unit)
+{
+    describe_packs(shader, "partner", b, bits_of(b), unit);
+    if (bits_of(b) > 8) {
+        wnn_shader_text(shader, "#define partner_scale_at(n, k) 1.0\n#define partner_zero_at(n, k) 0.0\n");
+        return;
+    }
+    wnn_shader_input(shader, "t", parameter_of(b->fused, 1), FORM_VALUE);
+    wnn_shader_input(shader, "y", parameter_of(b->fused, 2), FORM_VALUE);
+    wnn_shader_text(shader, "#define partner_scale_at(n, k) t_at(scale_of(n, k))\n"
+                            "#define partner_zero_at(n, k) float(int(y_at(zero_of(n, k))) + OFFSET)\n");
 }

@@ -42,8 +42,14 @@ uint32_t wnn_weight_unit(unsigned bits);
 // Whether all weights of units of so many terms have one scale; floats do.
 bool wnn_has_single_scales(const struct weights *weights, unsigned bits, uint32_t unit);
 
+// Whether the weights of two products that have some lie alike, whatever they are.
+bool wnn_weights_are_alike(const struct node *a, const struct node *b);
+
 // Those of a product in packs of so many, by shaders/weights.comp, behind INNER; `dense`: b_quad(i) and
 // b_at(i) too, by elements.
 void wnn_shader_weights(struct shader *shader, const struct product *product, uint32_t unit, bool dense);
+
+// Behind them, others that lie alike: partner_pack, partner_scale_at and partner_zero_at.
+void wnn_shader_partner_weights(struct shader *shader, const struct tensor *b, uint32_t unit);
 
 #endif

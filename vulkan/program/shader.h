@@ -15,6 +15,7 @@
 #include "vulkan/program/program.h"
 
 struct fused;
+struct deferred;
 
 // An operand or a piece of scratch memory.
 struct tensor {
@@ -24,6 +25,13 @@ struct tensor {
     size_t count; // elements
     const struct fused
         *fused; // what elements go through when they are read, which makes `type`; NULL: nothing
+    const struct deferred *deferred; // it is in no memory: what its readers compute it of; NULL: it is there
+};
+
+// A node that those compute which read what it makes (vulkan/ops/deferred.h).
+struct deferred {
+    const struct node *node;
+    const struct tensor *in; // as node->in
 };
 
 // Operators of single elements that a shader computes along with its own: of what it reads, or of its results

@@ -1,21 +1,106 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Products of few rows with constants, whose bytes are read once and are what takes the time: LANES invocations share
-// the terms of SIDE columns, for all rows. An invocation loads UNIT weights of a column at a time, neighbors those
+// the terms of SIDE columns, for all rows; half of them are those of a PAIRED product with other weights. An invocation loads UNIT weights of a column at a time, neighbors those
 // beside them, AHEAD of them on their way at once.
 
 #define STEP       (LANES * UNIT)
 #define TOGETHER   uint(JOINED) // lanes that hand one another sums
 #define PARTS      (LANES / TOGETHER)
-#define PLACES     (GROUPS * SIDE) // columns of a workgroup
+#define OWN        (SIDE / (PAIRED == 1 ? 2u : 1u)) // columns of an invocation that are no partner's
+#define PLACES     (GROUPS * OWN)  // columns of a workgroup
 #define SPAN       min(WEIGHT_QUADS, 2u)
 
 shared float pool[GROUPS * PARTS * ROWS * SIDE];
 
+#if NORMALIZES
+#define TERM(m, k) ((m) * INNER + (k))
+
+shared vec4 rows[ROWS * INNER / 4u];
+shared float squares[gl_WorkGroupSize.x];
+
+// The sum of the x of all invocations.
+float of_all(uint self, float x)
+{
+    uint count = gl_WorkGroupSize.x;
+#if SHUFFLES
+    [[unroll]] for (uint far = 1u; far < uint(SHUFFLES); far <<= 1)
+        x += subgroupShuffleXor(x, far);
+    count /= uint(SHUFFLES);
+    if (self % uint(SHUFFLES) == 0u)
+        squares[self / uint(SHUFFLES)] = x;
+#else
+    squares[self] = x;
+    barrier();
+    for (uint far = count / 2u; far > 1u; far /= 2u) {
+        if (self < far)
+            squares[self] += squares[self + far];
+        barrier();
+    }
+    count = min(count, 2u);
+#endif
+    barrier();
+    x = squares[0];
+    for (uint other = 1u; other < count; other++)
+        x += squares[other];
+    barrier();
+    return x;
+}
+
+float total(vec4 x) { return (x.x + x.y) + (x.z + x.w); }
+
+vec4 quad_of_a(uint at)
+{
+#if QUADS_A
+    return a_quad(at);
+#else
+    return vec4(a_at(at), a_at(at + 1u), a_at(at + 2u), a_at(at + 3u));
+#endif
+}
+
+// Leaves the rows in shared memory, as the operator alone would have.
+void normalize_rows(uint self, uint from)
+{
+    for (uint m = 0u; m < ROWS; m++) {
+        float sum = 0.0, mean = 0.0;
+        vec2 rest = vec2(0.0);
+        for (uint k = 4u * self; k < INNER; k += 4u * gl_WorkGroupSize.x) {
+            vec4 x = quad_of_a(from + m * A_ROW + k);
+            rows[TERM(m, k) / 4u] = x;
+            sum += total(CENTERED == 1 ? x : x * x);
+        }
+#if CENTERED
+        mean = of_all(self, sum) * SHARE;
+        for (uint k = 4u * self; k < INNER; k += 4u * gl_WorkGroupSize.x) {
+            precise vec4 d = rows[TERM(m, k) / 4u] - mean;
+            rest += vec2(total(d), total(d * d));
+        }
+        precise float more = of_all(self, rest.x) * SHARE, variance = of_all(self, rest.y) * SHARE - more * more;
+        vec4 around = vec4(mean, more, inverse_root(vec2(abs(variance) + EPSILON, 0.0)));
+#else
+        precise float variance = of_all(self, sum) * SHARE;
+        vec4 around = vec4(0.0, 0.0, inverse_root(vec2(variance + EPSILON, 0.0)));
+#endif
+        for (uint k = 4u * self; k < INNER; k += 4u * gl_WorkGroupSize.x) {
+            vec4 x = rows[TERM(m, k) / 4u], gain = GAIN(k), bias = BIAS(k);
+            [[unroll]] for (uint e = 0u; e < 4u; e++)
+                x[e] = NORMALIZED(x[e], around, gain[e], bias[e]);
+            rows[TERM(m, k) / 4u] = x;
+        }
+    }
+    barrier();
+}
+#else
+#define TERM(m, k) (from_a + (m) * A_ROW + (k) * A_INNER)
+#endif
+
 // SPAN quads of the terms of a row.
 void load_row(uint at, out vec4 row[SPAN])
 {
-#if EIGHTS_A
+#if NORMALIZES
+    [[unroll]] for (uint q = 0u; q < SPAN; q++)
+        row[q] = rows[at / 4u + q];
+#elif EIGHTS_A
     uvec4 words = a_eight(at);
     row[0] = vec4(loaded_halves(words.x), loaded_halves(words.y));
     row[1] = vec4(loaded_halves(words.z), loaded_halves(words.w));
@@ -29,23 +114,44 @@ void load_row(uint at, out vec4 row[SPAN])
 #endif
 }
 
+// Of row m and column n of the work group, `more` columns on.
+float sum_of(uint m, uint n, uint more)
+{
+    float sum = 0.0;
+    for (uint part = 0u; part < PARTS; part++)
+        sum += pool[((n / OWN * PARTS + part) * ROWS + m) * SIDE + n % OWN + more];
+    return sum;
+}
+
 void main()
 {
     uint self = gl_LocalInvocationIndex, lane = self % LANES, group = self / LANES, matrix = gl_WorkGroupID.z;
     uint begin = gl_WorkGroupID.x * PLACES, from_a = a_index(matrix), from_b = b_index(matrix), columns[SIDE];
     float sums[ROWS][SIDE];
     [[unroll]] for (uint c = 0u; c < SIDE; c++) {
-        columns[c] = min(begin + group * SIDE + c, COLUMNS - 1u);
+        columns[c] = min(begin + group * OWN + c % OWN, COLUMNS - 1u);
         [[unroll]] for (uint m = 0u; m < ROWS; m++)
             sums[m][c] = 0.0;
     }
+#if NORMALIZES
+    normalize_rows(self, from_a);
+#endif
     for (uint first = lane * UNIT; first < INNER; first += AHEAD * STEP) {
         PACK packs[AHEAD][SIDE];
         float scales[AHEAD][SIDE], zeros[AHEAD][SIDE];
         [[unroll]] for (uint i = 0u; i < AHEAD; i++)
             [[unroll]] for (uint c = 0u; c < SIDE; c++) {
                 uint k = min(first + i * STEP, INNER - UNIT);
-                packs[i][c] = b_pack(from_b + columns[c] * B_COLUMN + k);
+                uint at = from_b + columns[c] * B_COLUMN + k;
+#if PAIRED
+                if (c >= OWN) {
+                    packs[i][c] = partner_pack(at);
+                    scales[i][c] = partner_scale_at(columns[c], k);
+                    zeros[i][c] = partner_zero_at(columns[c], k);
+                    continue;
+                }
+#endif
+                packs[i][c] = b_pack(at);
                 scales[i][c] = SINGLE_SCALE == 1 ? scale_at(columns[c], k) : 1.0;
                 zeros[i][c] = SINGLE_SCALE == 1 ? zero_at(columns[c], k) : 0.0;
             }
@@ -62,7 +168,7 @@ void main()
                         [[unroll]] for (uint q = 0u; q < SPAN; q++)
                             weights[c][q] = quad_of(packs[i][c], s + q, columns[c], k, scales[i][c], zeros[i][c]);
                     [[unroll]] for (uint m = 0u; m < ROWS; m++) {
-                        load_row(from_a + m * A_ROW + (k + 4u * s) * A_INNER, row);
+                        load_row(TERM(m, k + 4u * s), row);
                         [[unroll]] for (uint c = 0u; c < SIDE; c++)
                             [[unroll]] for (uint q = 0u; q < SPAN; q++)
                                 [[unroll]] for (uint e = 0u; e < 4u; e++)
@@ -93,9 +199,10 @@ void main()
             continue;
         WORD word = WORD(0u);
         [[unroll]] for (uint d = 0u; d < PER; d++) {
-            float sum = 0.0;
-            for (uint part = 0u; part < PARTS; part++)
-                sum += pool[(((n + d) / SIDE * PARTS + part) * ROWS + m) * SIDE + (n + d) % SIDE];
+            float sum = sum_of(m, n + d, 0u);
+#if PAIRED
+            partner = partner_of(sum_of(m, n + d, OWN), at + d);
+#endif
             put(word, d, finish(scaled(sum, at + d), at + d));
         }
         store(at / PER, word);
