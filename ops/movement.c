@@ -201,6 +201,7 @@ bool wnn_infer_split(struct op_call *call)
             items[i] = wnn_amount_size(call->sizes, &part);
         attrs->sizes = (WNNUint32List){items, attrs->count};
     }
+    attrs->count = 0; // whichever way it was said, it is the same operator
     struct amount sum = {0};
     for (size_t i = 0; i < attrs->sizes.count; i++) {
         if (attrs->sizes.data[i] < wnn_min_dimension(call->limits))
