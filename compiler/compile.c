@@ -135,12 +135,13 @@ static bool fuses_quantized(const struct compile_options *options)
 }
 
 // Constants with more bytes are made when they are packed, or not if somebody shares what was packed of them.
-// Who watches the passes sees all of them.
+// Plans that share with no others than those of their recorded graph have made them once. Who watches the
+// passes sees all of them.
 static uint64_t lazy_bytes(const struct compile_options *options)
 {
-    if (!options->backend->resolves || !options->resolver || options->derived || options->observe)
+    if (!options->backend->resolves || !options->resolver || options->observe)
         return UINT64_MAX;
-    return options->shared ? 1024 : 65536;
+    return options->shared ? 1024 : options->derived ? UINT64_MAX : 65536;
 }
 
 static bool run_passes(const struct compile_options *options, const unsigned char *list, size_t count,

@@ -19,8 +19,8 @@ struct compile_options {
     bool savable, weightless;          // for the plan
     bool portable;                     // what is computed of constants is to be stored (backend.evaluate)
     bool loaded;                       // the graph is what the passes have made already
-    // That other plans of the recorded graph have part in, or NULL; and what is the host's, if there is none
-    // of these, or NULL.
+    // That other plans of the recorded graph have part in, or NULL; and what is the host's, in which the
+    // former has part if there is one, or NULL.
     struct derived *derived, *shared;
     struct workspace *workspace;
     // Who has the bytes of promised constants; NULL, or without `find`: they stay promised, and the plan

@@ -24,8 +24,10 @@ struct identities {
 
 struct packed {
     struct packed *next;
-    atomic_uint users;                   // of packed weights, and the set itself unless it is the host's
-    struct arena arena;                  // of an entry of the host's
+    struct derived *set;
+    atomic_uint users;    // of packed weights, and the set itself unless it is the host's
+    struct packed *under; // a reference to the entry of the host's set that stands for it; or NULL
+    struct arena arena;   // of an entry of the host's
     const struct identities *identities; // likewise
     size_t bytes;
     uint64_t hash;
@@ -36,8 +38,9 @@ struct packed {
     bool complete;
     struct constant **constants; // by operand of the node, references; NULL: it is none
     unsigned operand_count;
-    void *memory;          // packed weights, or
-    struct constant *made; // a reference
+    _Atomic(void *) memory; // packed weights, NULL before somebody has packed them; or
+    struct constant *made;  // a reference; or
+    WNNExternalBytes loan;  // of the bytes of a constant
 };
 
 struct derived {
@@ -46,7 +49,8 @@ struct derived {
     struct arena arena;   // of entries
     pthread_mutex_t lock; // of all below, and taking an entry
     struct packed *buckets[BUCKETS];
-    bool shared; // it is the host's
+    bool shared;            // it is the host's
+    struct derived *parent; // a reference to the host's set that it has part in, or NULL
     void (*ended)(void *argument);
     void *argument;
     // Of the graph's constants and those that were added, a table with open addresses.
@@ -127,11 +131,13 @@ struct derived *wnn_derived_create_shared(struct allocator *allocator, void (*en
     return derived;
 }
 
-struct derived *wnn_derived_create(struct allocator *allocator, const struct graph *recorded)
+struct derived *wnn_derived_create(struct allocator *allocator, const struct graph *recorded,
+                                   struct derived *shared)
 {
     struct derived *derived = create(allocator);
     if (!derived)
         return NULL;
+    derived->parent = shared ? wnn_derived_ref(shared) : NULL;
     derived->max_constant_bytes = recorded->constant_bytes;
     size_t count = 0;
     for (size_t i = 0; i < recorded->operand_count; i++)
@@ -158,11 +164,13 @@ void wnn_derived_unref(struct derived *derived)
         return;
     for (size_t i = 0; i < BUCKETS; i++)
         for (struct packed *entry = derived->buckets[i]; entry; entry = entry->next) {
+            wnn_packed_unref(entry->under); // while constants keep the memory lent by which it is known
             for (unsigned k = 0; k < entry->operand_count; k++)
                 wnn_constant_unref(entry->constants[k]);
             wnn_constant_unref(entry->made);
-            wnn_release(derived->allocator, entry->memory);
+            wnn_release(derived->allocator, atomic_load(&entry->memory));
         }
+    struct derived *parent = derived->parent;
     void (*ended)(void *argument) = derived->ended;
     void *argument = derived->argument;
     wnn_release(derived->allocator, derived->known);
@@ -171,16 +179,17 @@ void wnn_derived_unref(struct derived *derived)
     wnn_release(derived->allocator, derived);
     if (ended)
         ended(argument);
-}
-
-struct allocator *wnn_derived_allocator(struct derived *derived)
-{
-    return derived->allocator;
+    wnn_derived_unref(parent);
 }
 
 bool wnn_derived_is_shared(const struct derived *derived)
 {
     return derived && derived->shared;
+}
+
+bool wnn_derived_has_part(const struct derived *derived)
+{
+    return derived && (derived->shared || derived->parent);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -196,6 +205,7 @@ static void hash_u64(struct sha256 *hash, uint64_t number)
 }
 
 static bool identify(const struct constant *constant, unsigned char digest[WNN_SHA256_BYTES]);
+static void give_back(const void *data, size_t bytes, void *argument, void *kept);
 
 // By the node that makes it, and what that is made of.
 static bool hash_made(struct sha256 *hash, const struct origin *origin)
@@ -235,6 +245,11 @@ static bool identify(const struct constant *constant, unsigned char digest[WNN_S
     const struct origin *origin = constant->origin;
     struct sha256 hash;
     bool done = true;
+    if (constant->loan.release == give_back) {
+        const struct packed *entry = constant->loan.userdata1;
+        memcpy(digest, entry->identities->digests[0], WNN_SHA256_BYTES);
+        return true;
+    }
     wnn_sha256_begin(&hash);
     hash_u64(&hash, constant->bytes);
     if (origin && !origin->made) {
@@ -427,24 +442,6 @@ static struct packed *find(const struct derived *derived, const struct derived_k
     return NULL;
 }
 
-struct packed *wnn_derived_find_packed(struct derived *derived, const struct derived_key *key)
-{
-    struct spelling spelling;
-    if (!begin_spelling(derived, key, &spelling))
-        return NULL;
-    pthread_mutex_lock(&derived->lock);
-    struct packed *entry = find(derived, key, &spelling);
-    if (entry && entry->memory)
-        atomic_fetch_add(&entry->users, 1);
-    pthread_mutex_unlock(&derived->lock);
-    return entry && entry->memory ? entry : NULL;
-}
-
-const void *wnn_packed_memory(const struct packed *packed)
-{
-    return packed->memory;
-}
-
 struct constant *wnn_derived_constant(struct derived *derived, const struct derived_key *key)
 {
     struct spelling spelling;
@@ -454,32 +451,6 @@ struct constant *wnn_derived_constant(struct derived *derived, const struct deri
     const struct packed *entry = find(derived, key, &spelling);
     pthread_mutex_unlock(&derived->lock);
     return entry ? entry->made : NULL;
-}
-
-// Gives back what nobody uses any more, and no set keeps.
-static void free_entry(struct derived *derived, struct packed *entry)
-{
-    struct arena arena = entry->arena; // in which it lies
-    wnn_release(derived->allocator, entry->memory);
-    wnn_arena_free(&arena);
-}
-
-void wnn_packed_unref(struct derived *derived, struct packed *packed)
-{
-    if (!packed)
-        return;
-    pthread_mutex_lock(&derived->lock);
-    bool last = atomic_fetch_sub(&packed->users, 1) == 1;
-    if (last) {
-        struct packed **at = &derived->buckets[packed->hash % BUCKETS];
-        while (*at != packed)
-            at = &(*at)->next;
-        *at = packed->next;
-        derived->size.packed_bytes -= packed->bytes;
-    }
-    pthread_mutex_unlock(&derived->lock);
-    if (last)
-        free_entry(derived, packed);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -520,6 +491,8 @@ static struct packed *create_entry(struct derived *derived, const struct derived
         return NULL;
     }
     entry->arena = own;
+    entry->set = derived;
+    atomic_init(&entry->memory, NULL);
     atomic_init(&entry->users, derived->shared ? 0 : 1);
     for (unsigned i = 0; !derived->shared && i < wnn_operand_count(key->node); i++) {
         struct operand *in = key->node->in[i];
@@ -536,41 +509,135 @@ static void enter(struct derived *derived, struct packed *entry)
     *bucket = entry;
 }
 
-struct packed *wnn_derived_add_packed(struct derived *derived, const struct derived_key *key, void *memory)
+// The entry of an equal key, as a reference, or NULL.
+static struct packed *ref_entry(struct derived *derived, const struct derived_key *key,
+                                const struct spelling *spelling)
 {
-    struct spelling spelling;
-    if (!begin_spelling(derived, key, &spelling))
-        return NULL;
     pthread_mutex_lock(&derived->lock);
-    struct packed *entry = find(derived, key, &spelling);
-    bool there = entry && entry->memory;
-    if (!there && (entry = create_entry(derived, key, &spelling))) {
-        entry->memory = memory;
-        derived->size.packed_bytes += key->bytes;
-        enter(derived, entry);
-    }
+    struct packed *entry = find(derived, key, spelling);
     if (entry)
         atomic_fetch_add(&entry->users, 1);
     pthread_mutex_unlock(&derived->lock);
-    if (there)
-        wnn_release(derived->allocator, memory);
     return entry;
+}
+
+// The same of a set of the host's, to which several add at once: made if it is not there.
+static bool take_shared(struct derived *derived, const struct derived_key *key,
+                        const struct spelling *spelling, struct packed **packed)
+{
+    pthread_mutex_lock(&derived->lock);
+    struct packed *entry = find(derived, key, spelling);
+    if (!entry && (entry = create_entry(derived, key, spelling)))
+        enter(derived, entry);
+    if (entry)
+        atomic_fetch_add(&entry->users, 1);
+    pthread_mutex_unlock(&derived->lock);
+    *packed = entry;
+    return entry != NULL;
+}
+
+bool wnn_derived_take(struct derived *derived, const struct derived_key *key, struct packed **packed)
+{
+    struct spelling spelling;
+    *packed = NULL;
+    if ((!derived->shared && !wnn_derived_knows(derived, key->node)) ||
+        !begin_spelling(derived, key, &spelling))
+        return true;
+    if (derived->shared)
+        return take_shared(derived, key, &spelling, packed);
+    if ((*packed = ref_entry(derived, key, &spelling)))
+        return true;
+    struct packed *under = NULL;
+    if (derived->parent && !wnn_derived_take(derived->parent, key, &under))
+        return false;
+    struct packed *entry = create_entry(derived, key, &spelling);
+    if (!entry) {
+        wnn_packed_unref(under);
+        return false;
+    }
+    entry->under = under;
+    atomic_fetch_add(&entry->users, 1);
+    pthread_mutex_lock(&derived->lock);
+    enter(derived, entry);
+    pthread_mutex_unlock(&derived->lock);
+    *packed = entry;
+    return true;
+}
+
+const void *wnn_packed_memory(const struct packed *packed)
+{
+    return atomic_load(&(packed->under ? packed->under : packed)->memory);
+}
+
+struct allocator *wnn_packed_allocator(const struct packed *packed)
+{
+    return (packed->under ? packed->under : packed)->set->allocator;
+}
+
+const void *wnn_packed_fill(struct packed *packed, void *memory)
+{
+    struct packed *entry = packed->under ? packed->under : packed;
+    struct derived *derived = entry->set;
+    pthread_mutex_lock(&derived->lock);
+    void *there = atomic_load(&entry->memory);
+    if (!there) {
+        atomic_store(&entry->memory, memory);
+        derived->size.packed_bytes += entry->bytes;
+    }
+    pthread_mutex_unlock(&derived->lock);
+    if (!there)
+        return memory;
+    wnn_release(derived->allocator, memory);
+    return there;
+}
+
+// Gives back what nobody uses any more, and no set keeps.
+static void free_entry(struct packed *entry)
+{
+    const WNNExternalBytes loan = entry->loan;
+    struct arena arena = entry->arena; // in which it lies
+    wnn_release(entry->set->allocator, loan.data ? NULL : atomic_load(&entry->memory));
+    wnn_arena_free(&arena);
+    if (loan.release)
+        loan.release(loan.data, loan.byteLength, loan.userdata1, loan.userdata2);
+}
+
+void wnn_packed_unref(struct packed *packed)
+{
+    if (!packed)
+        return;
+    struct derived *derived = packed->set;
+    pthread_mutex_lock(&derived->lock);
+    bool last = atomic_fetch_sub(&packed->users, 1) == 1;
+    if (last) {
+        struct packed **at = &derived->buckets[packed->hash % BUCKETS];
+        while (*at != packed)
+            at = &(*at)->next;
+        *at = packed->next;
+        derived->size.packed_bytes -= atomic_load(&packed->memory) && !packed->loan.data ? packed->bytes : 0;
+    }
+    pthread_mutex_unlock(&derived->lock);
+    if (last)
+        free_entry(packed);
 }
 
 void wnn_derived_add_constant(struct derived *derived, const struct derived_key *key,
                               struct constant *constant)
 {
     struct spelling spelling;
-    if (derived->shared || constant->bytes > derived->max_constant_bytes - derived->size.constant_bytes ||
+    uint64_t bytes = constant->data ? constant->bytes : 0;
+    if (derived->shared || bytes > derived->max_constant_bytes - derived->size.constant_bytes ||
         !reserve(derived, derived->known_count + 1) || !begin_spelling(derived, key, &spelling))
         return;
     struct packed *entry = create_entry(derived, key, &spelling);
     if (!entry)
         return;
     entry->made = wnn_constant_ref(constant);
-    derived->size.constant_bytes += constant->bytes;
     know(derived, constant);
+    pthread_mutex_lock(&derived->lock);
+    derived->size.constant_bytes += bytes;
     enter(derived, entry);
+    pthread_mutex_unlock(&derived->lock);
 }
 
 struct derived_size wnn_derived_size(struct derived *derived)
@@ -579,4 +646,105 @@ struct derived_size wnn_derived_size(struct derived *derived)
     struct derived_size size = derived->size;
     pthread_mutex_unlock(&derived->lock);
     return size;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Constants as they are
+// ---------------------------------------------------------------------------------------------------------------
+
+static void give_back(const void *data, size_t bytes, void *argument, void *kept)
+{
+    struct packed *entry = argument;
+    struct derived *derived = entry->set;
+    (void)data;
+    (void)bytes;
+    wnn_packed_unref(entry);
+    wnn_constant_unref(kept);
+    wnn_derived_unref(derived);
+}
+
+// The place of the bytes themselves: what identity makes of them.
+static struct packed *take_bytes(struct derived *derived, struct constant *constant)
+{
+    static const char maker = 0;
+    static const WNNOperatorOptions attrs = WNN_OPERATOR_OPTIONS_INIT;
+    struct operand operand = {.constant = constant, .type = {.type = WNNDataType_Uint8}}, *in = &operand;
+    const struct node node = {
+        .op = WNN_OP_identity, .attrs = (void *)(uintptr_t)&attrs, .in = &in, .in_count = 1};
+    const struct derived_key key = {.node = &node, .maker = &maker, .bytes = constant->bytes};
+    struct packed *entry;
+    wnn_derived_take(derived, &key, &entry);
+    return entry;
+}
+
+// A constant that lends the bytes of an entry, whose reference passes on. What is known by its address is
+// kept, so that it stays lent.
+static struct constant *lend(struct packed *entry, struct allocator *allocator, struct constant *equal)
+{
+    const WNNExternalBytes loan = {.data = wnn_packed_memory(entry),
+                                   .byteLength = entry->bytes,
+                                   .release = give_back,
+                                   .userdata1 = entry};
+    struct constant *constant = loan.data ? wnn_constant_lend(allocator, &loan) : NULL;
+    if (!constant) {
+        wnn_packed_unref(entry);
+        return NULL;
+    }
+    constant->external = entry->loan.data != NULL;
+    constant->origin = wnn_origin_ref(equal->origin);
+    if (equal->external && !equal->origin)
+        constant->loan.userdata2 = wnn_constant_ref(equal);
+    wnn_derived_ref(entry->set);
+    return constant;
+}
+
+struct constant *wnn_derived_find_bytes(struct derived *derived, struct allocator *allocator,
+                                        struct constant *constant)
+{
+    struct packed *entry = take_bytes(derived, constant);
+    return entry ? lend(entry, allocator, constant) : NULL;
+}
+
+// Under no lock: passes the loan on to the entry, which has one already or gets it.
+static void fill_lent(struct packed *entry, struct constant *constant)
+{
+    struct derived *derived = entry->set;
+    pthread_mutex_lock(&derived->lock);
+    if (!atomic_load(&entry->memory)) {
+        entry->loan = constant->loan;
+        atomic_store(&entry->memory, (void *)(uintptr_t)constant->data);
+        constant->loan.release = NULL;
+    }
+    pthread_mutex_unlock(&derived->lock);
+}
+
+static bool fill_copied(struct packed *entry, const struct constant *constant)
+{
+    char *copy = wnn_allocate(entry->set->allocator, constant->bytes);
+    if (!copy)
+        return false;
+    memcpy(copy, constant->data, constant->bytes);
+    memset(copy + constant->bytes, 0, WNN_SLACK);
+    wnn_packed_fill(entry, copy);
+    return true;
+}
+
+struct constant *wnn_derived_share_bytes(struct derived *derived, struct allocator *allocator,
+                                         struct constant *constant, bool lent)
+{
+    struct packed *entry = take_bytes(derived, constant);
+    if (!entry)
+        return NULL;
+    if (lent)
+        fill_lent(entry, constant);
+    else if (!wnn_packed_memory(entry) && !fill_copied(entry, constant)) {
+        wnn_packed_unref(entry);
+        return NULL;
+    }
+    return lend(entry, allocator, constant);
+}
+
+bool wnn_derived_has_bytes(const struct constant *constant)
+{
+    return constant->loan.release == give_back;
 }

@@ -218,11 +218,16 @@ static bool promise(struct pass_context *context, struct graph *graph, struct no
         done = results[i] != NULL;
     }
     done = done && add_origins(context, node, true, results);
-    for (unsigned i = 0; results && i < node->out_count; i++)
+    bool shared = is_shared(context, node);
+    for (unsigned i = 0; results && i < node->out_count; i++) {
+        const struct derived_key key = key_of(node, i);
+        if (done && shared)
+            wnn_derived_add_constant(context->derived, &key, results[i]);
         if (done)
             replace_output(context, node->out[i], results[i], made);
         else
             wnn_constant_unref(results[i]);
+    }
     wnn_arena_rewind(&graph->arena, mark);
     if (done)
         drop_inputs(context, node, made);

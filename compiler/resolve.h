@@ -58,6 +58,16 @@ bool wnn_resolve_operand(const struct resolver *resolver, struct operand *operan
 // missing.
 bool wnn_resolve_all(const struct resolver *resolver, struct graph *graph, struct error *error);
 
+// The bytes of an operand that is promised, for the caller, as wnn_resolve: of a set of the host's, where
+// they are then.
+struct constant *wnn_resolve_shared(struct derived *set, const struct resolver *resolver,
+                                    const struct operand *operand, struct error *error);
+
+// Lets all constants of a graph that somebody uses have their bytes in a set of the host's, if these are
+// memory of the context's, or are promised and the resolver knows who has them.
+bool wnn_share_constants(struct derived *set, const struct resolver *resolver, struct graph *graph,
+                         struct error *error);
+
 // The first operand of a graph whose bytes the host has promised and not given; NULL: there is none.
 const struct operand *wnn_find_promised(const struct graph *graph);
 

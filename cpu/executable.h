@@ -31,8 +31,7 @@ struct step {
     size_t packed_bytes;          // of those that are the step's own
     void *own;                    // these, or NULL
     struct allocator *allocator;  // of these
-    struct packed *shared;        // or a reference to those of others
-    bool shareable;               // others can have what it packs
+    struct packed *shared;        // or a reference to their place, which others have too
     size_t joined;                // runs from this one on that are computed at once, at least 1
 };
 

@@ -15,7 +15,7 @@ void wnn_cpu_release(void *state, void *pointer)
     for (size_t i = 0; i < executable->step_count; i++) {
         wnn_xnnpack_destroy(executable->steps[i].xnnpack);
         wnn_release(executable->steps[i].allocator, executable->steps[i].own);
-        wnn_packed_unref(executable->derived, executable->steps[i].shared);
+        wnn_packed_unref(executable->steps[i].shared);
     }
     wnn_derived_unref(executable->derived);
     for (size_t i = 0; executable->aligned && i < executable->plan->graph.operand_count; i++)
@@ -195,51 +195,69 @@ static struct derived_key packed_key(const struct step *step, size_t bytes)
     return key;
 }
 
-static bool is_shared(const struct executable *executable, const struct node *node)
-{
-    return executable->derived && wnn_derived_knows(executable->derived, node);
-}
-
-// Packed weights that are there: the plan's own, or another plan's.
+// Packed weights of the plan's own, or their place among those that other plans have too. All are found
+// before any constant gets its bytes, since who it is may be told by what promises them.
 static bool find_packed(const struct executable *executable, struct step *step, struct error *error)
 {
     size_t bytes = packed_bytes(step);
     if (bytes && step->node->stored)
         return take_stored(step, bytes, error);
-    step->shareable = bytes && is_shared(executable, step->node);
-    if (step->shareable) {
-        struct derived_key key = packed_key(step, bytes);
-        step->shared = wnn_derived_find_packed(executable->derived, &key);
-        step->packed = step->shared ? wnn_packed_memory(step->shared) : NULL;
-    }
+    if (!bytes || !executable->derived)
+        return true;
+    struct derived_key key = packed_key(step, bytes);
+    return wnn_derived_take(executable->derived, &key, &step->shared) || wnn_fail_memory(error);
+}
+
+// The bytes of a promised constant, for one who will read them: once for all plans that share weights.
+static struct constant *resolve_to_keep(const struct executable *executable, const struct node *node,
+                                        unsigned input, struct error *error)
+{
+    static const char maker = 0;
+    const struct operand *operand = node->in[input];
+    const struct resolver *resolver = executable->plan->resolver;
+    struct derived *derived = executable->derived;
+    const struct derived_key key = {
+        .node = node, .maker = &maker, .variant = input, .bytes = operand->constant->bytes};
+    if (wnn_derived_is_shared(derived))
+        return wnn_resolve_shared(derived, resolver, operand, error);
+    bool shared = derived && wnn_derived_knows(derived, node);
+    struct constant *constant = shared ? wnn_derived_constant(derived, &key) : NULL;
+    if (constant)
+        return wnn_constant_ref(constant);
+    constant = wnn_resolve(resolver, operand->constant, error);
+    if (constant && shared)
+        wnn_derived_add_constant(derived, &key, constant);
+    return constant;
+}
+
+static bool resolve_constant(const struct executable *executable, const struct node *node, unsigned input,
+                             bool packs, struct error *error)
+{
+    struct operand *operand = node->in[input];
+    if (!operand || !wnn_constant_is_promised(operand->constant))
+        return true;
+    struct constant *constant = packs ? wnn_resolve(executable->plan->resolver, operand->constant, error)
+                                      : resolve_to_keep(executable, node, input, error);
+    if (!constant)
+        return false;
+    wnn_constant_unref(operand->constant);
+    operand->constant = constant;
     return true;
 }
 
-// Has the bytes of all that the node reads now or later, which is not what it has packed already.
+// Has the bytes of all that the node reads now or later, which is not what has been packed already.
 static bool take_constants(const struct cpu *cpu, struct executable *executable, const struct step *step,
                            struct error *error)
 {
     const struct node *node = step->node;
-    uint32_t unread = step->packed ? weights_of(node) : 0;
+    bool packs = node->lowering == LOWER_XNNPACK || packed_bytes(step);
+    uint32_t weights = weights_of(node), unread = step->packed ? weights : 0;
     for (unsigned i = 0; i < wnn_operand_count(node); i++)
         if (!(i < 32 && unread >> i & 1) &&
-            (!wnn_resolve_operand(executable->plan->resolver, node->in[i], error) ||
+            (!resolve_constant(executable, node, i, packs && i < 32 && weights >> i & 1, error) ||
              !align_constant(cpu, executable, node, i, error)))
             return false;
     return has_data(node, unread, error);
-}
-
-// Lets others have what has been packed. What is in a set of the host's alone is not the context's memory.
-static bool share_packed(struct executable *executable, struct step *step, size_t bytes, struct error *error)
-{
-    struct derived_key key = packed_key(step, bytes);
-    step->shared = wnn_derived_add_packed(executable->derived, &key, step->own);
-    if (!step->shared)
-        return !wnn_derived_is_shared(executable->derived) || wnn_fail_memory(error);
-    step->packed = wnn_packed_memory(step->shared);
-    step->own = NULL;
-    step->packed_bytes = 0;
-    return true;
 }
 
 static bool pack(const struct cpu *cpu, const struct parallel *parallel, struct executable *executable,
@@ -249,11 +267,10 @@ static bool pack(const struct cpu *cpu, const struct parallel *parallel, struct 
     size_t bytes = packed_bytes(step);
     if (bytes == 0 || step->packed)
         return true;
-    struct allocator *allocator =
-        step->shareable ? wnn_derived_allocator(executable->derived) : cpu->allocator;
-    // What is saved has no bytes that nobody has written.
-    void *memory =
-        executable->plan->savable ? wnn_allocate_zero(allocator, bytes) : wnn_allocate(allocator, bytes);
+    struct allocator *allocator = step->shared ? wnn_packed_allocator(step->shared) : cpu->allocator;
+    // What is saved, or may be by others, has no bytes that nobody has written.
+    bool clean = executable->plan->savable || wnn_derived_has_part(executable->derived);
+    void *memory = clean ? wnn_allocate_zero(allocator, bytes) : wnn_allocate(allocator, bytes);
     if (!memory)
         return wnn_fail_memory(error);
     for (unsigned i = 0; i < wnn_operand_count(step->node); i++)
@@ -264,8 +281,14 @@ static bool pack(const struct cpu *cpu, const struct parallel *parallel, struct 
     step->packed = step->own = memory;
     step->allocator = allocator;
     step->packed_bytes = bytes;
-    return wnn_interrupt_check(parallel->interrupt, error) &&
-           (!step->shareable || share_packed(executable, step, bytes, error));
+    if (!wnn_interrupt_check(parallel->interrupt, error))
+        return false;
+    if (step->shared) {
+        step->packed = wnn_packed_fill(step->shared, memory);
+        step->own = NULL;
+        step->packed_bytes = 0;
+    }
+    return true;
 }
 
 static const char *kernel_name(const struct node *node)
@@ -278,8 +301,7 @@ static const char *kernel_name(const struct node *node)
                                              : "native";
 }
 
-static bool lower_node(const struct cpu *cpu, const struct parallel *parallel, struct executable *executable,
-                       struct node *node, struct error *error)
+static bool begin_step(struct executable *executable, struct node *node, struct error *error)
 {
     node->kernel = kernel_name(node);
     struct arena *arena = &executable->records;
@@ -295,7 +317,16 @@ static bool lower_node(const struct cpu *cpu, const struct parallel *parallel, s
         step->in[i] = wnn_cpu_describe_tensor(node->in[i]);
     for (unsigned i = 0; i < node->out_count; i++)
         step->out[i] = wnn_cpu_describe_tensor(node->out[i]);
-    bool done = find_packed(executable, step, error) && take_constants(cpu, executable, step, error);
+    return find_packed(executable, step, error);
+}
+
+static bool lower_step(const struct cpu *cpu, const struct parallel *parallel, struct executable *executable,
+                       struct step *step, struct error *error)
+{
+    const struct node *node = step->node;
+    if (step->shared)
+        step->packed = wnn_packed_memory(step->shared);
+    bool done = take_constants(cpu, executable, step, error);
     if (done && node->lowering == LOWER_XNNPACK)
         done = cpu->described || wnn_xnnpack_create(node, cpu->allocator, parallel, &step->xnnpack, error);
     else if (done)
@@ -366,7 +397,9 @@ bool wnn_cpu_lower(void *state, struct plan *plan, void **result, struct error *
     parallel.interrupt = plan->interrupt;
     done = done && count_readers(cpu, executable, error);
     for (size_t i = 0; done && i < plan->graph.node_count; i++)
-        done = lower_node(cpu, &parallel, executable, plan->graph.nodes[i], error);
+        done = begin_step(executable, plan->graph.nodes[i], error);
+    for (size_t i = 0; done && i < executable->step_count; i++)
+        done = lower_step(cpu, &parallel, executable, &executable->steps[i], error);
     for (size_t i = 0; done && i < plan->graph.output_count; i++)
         done = wnn_resolve_operand(plan->resolver, plan->graph.outputs[i].operand, error);
     // Last, when constants have made room for it.

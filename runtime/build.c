@@ -142,31 +142,37 @@ static bool keep_transcript(const struct compile_job *job, bool late, WNNGraph g
     return error->status == WNNStatus_Success;
 }
 
+// There will be nobody to ask when sizes come, or when what was recorded is saved.
+static bool take_constants(const struct compile_job *job, bool late, struct error *error)
+{
+    if (late && job->shared)
+        return wnn_share_constants(wnn_shared_weights_of(job->shared), job->resolver, job->graph, error);
+    return !(late || job->recompilable) || !job->resolver->find ||
+           wnn_resolve_all(job->resolver, job->graph, error);
+}
+
 static bool build_late(WNNContext context, const struct compile_job *job, WNNGraph graph, struct error *error)
 {
     wnn_graph_info_begin(graph, job->graph, job->flow);
     wnn_graph_info_failed(graph); // no plan is made yet
     graph->savable = job->savable;
     return (wnn_graph_has_shaping(job->graph) || wnn_graph_compile_recorded(context, job, error)) &&
-           wnn_late_create(graph, job->graph, job->settings, error);
+           take_constants(job, true, error) && // that have been made
+           wnn_late_create(graph, job->graph, job->settings, job->shared, error);
 }
 
 bool wnn_graph_build(WNNContext context, const struct compile_job *job, WNNGraph graph, struct error *error)
 {
     bool late = wnn_graph_is_symbolic(job->graph);
     struct compile_job shared = *job;
-    if (late && job->shared)
-        return wnn_fail(error, WNNStatus_NotSupportedError,
-                        "build: a graph with sizes that are not known shares weights with no other");
-    // There will be nobody to ask when sizes come, or when what was recorded is saved.
-    if ((late || job->recompilable) && job->resolver->find &&
-        !wnn_resolve_all(job->resolver, job->graph, error))
+    if (!take_constants(job, late, error))
         return false;
     if (!job->loaded && !keep_transcript(job, late, graph, error))
         return false;
     if (late)
         return build_late(context, job, graph, error);
-    if (job->settings->shares && !(shared.derived = wnn_derived_create(&context->allocator, job->graph)))
+    if (job->settings->shares && !(shared.derived = wnn_derived_create(&context->allocator, job->graph,
+                                                                       wnn_shared_weights_of(job->shared))))
         return wnn_fail_memory(error);
     bool done = wnn_graph_compile(context, &shared, graph, error);
     wnn_derived_unref(shared.derived);

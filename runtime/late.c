@@ -6,6 +6,7 @@
 #include "runtime/compile.h"
 #include "runtime/context.h"
 #include "runtime/request.h"
+#include "runtime/shared_weights.h"
 #include "runtime/spin.h"
 #include "runtime/submit.h"
 #include "runtime/worker.h"
@@ -26,6 +27,7 @@ struct late {
     struct graph recorded; // does not change
     // What specializations share, for who builds (queue.builder_busy).
     struct derived *derived;
+    WNNSharedWeights shared; // with others, or NULL; a reference
     struct workspace workspace;
     struct compile_settings settings;
     // Under the queue's lock.
@@ -34,16 +36,18 @@ struct late {
 };
 
 bool wnn_late_create(WNNGraph graph, struct graph *recorded, const struct compile_settings *settings,
-                     struct error *error)
+                     WNNSharedWeights shared, struct error *error)
 {
     struct late *late = wnn_allocate_zero(&graph->context->allocator, sizeof *late);
     if (!late)
         return wnn_fail_memory(error);
-    late->derived = wnn_derived_create(&graph->context->allocator, recorded);
+    late->derived = wnn_derived_create(&graph->context->allocator, recorded, wnn_shared_weights_of(shared));
     if (!late->derived) {
         wnn_release(&graph->context->allocator, late);
         return wnn_fail_memory(error);
     }
+    late->shared = shared;
+    wnnSharedWeightsAddRef(shared);
     late->workspace.allocator = &graph->context->allocator;
     atomic_init(&late->specialized, false);
     late->settings = *settings;
@@ -84,6 +88,7 @@ void wnn_late_free(WNNGraph graph)
 {
     wnn_late_destroy(graph);
     wnn_derived_unref(graph->late->derived);
+    wnnSharedWeightsRelease(graph->late->shared);
     wnn_workspace_unref(graph->late->workspace.last);
     wnn_graph_free(&graph->late->recorded);
     wnn_release(&graph->context->allocator, graph->late);
@@ -181,6 +186,7 @@ static bool run_specialize(WNNContext context, struct request *base, struct erro
                                     .compiled = &request->compiled,
                                     .settings = &request->from->late->settings,
                                     .derived = request->from->late->derived,
+                                    .shared = request->from->late->shared,
                                     .workspace = &request->from->late->workspace,
                                     .flow = request->from->info.info.id,
                                     .savable = request->from->savable && context->backend->code,

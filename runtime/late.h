@@ -10,9 +10,10 @@
 
 #include "runtime/internal.h"
 
-// Makes `graph` one of these, and takes `recorded` over. False: no memory, and it is still the caller's.
+// Makes `graph` one of these, and takes `recorded` over; `shared`: with whom the host says that it shares
+// weights, or NULL. False: no memory, and it is still the caller's.
 bool wnn_late_create(WNNGraph graph, struct graph *recorded, const struct compile_settings *settings,
-                     struct error *error);
+                     WNNSharedWeights shared, struct error *error);
 
 // The specialization for inputs of these shapes, by slot, with a reference; NULL: `error` says why there is
 // none. It may still have to be compiled: by the builder, or by who waits for it. Any thread.

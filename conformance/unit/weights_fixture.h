@@ -255,13 +255,19 @@ static inline WNNStatus try_load(WNNContext on, const void *data, size_t size, c
     return wnnContextLoadGraphSync(on, &descriptor, graph, 1024, message);
 }
 
-static inline WNNGraph load(WNNContext on, const struct serialized *bytes)
+static inline WNNGraph load_chained(WNNContext on, const struct serialized *bytes,
+                                    const WNNChainedStruct *chain)
 {
     WNNGraph graph;
     char message[1024];
-    try_load(on, bytes->data, bytes->size, &source.chain, &graph, message);
+    try_load(on, bytes->data, bytes->size, chain, &graph, message);
     REQUIRE_EQUAL_STR(message, "");
     return graph;
+}
+
+static inline WNNGraph load(WNNContext on, const struct serialized *bytes)
+{
+    return load_chained(on, bytes, &source.chain);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -467,6 +473,60 @@ static inline int end_contexts(void)
     wnnContextRelease(context);
     wnnContextRelease(other);
     return cases_end();
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Weights that are shared
+// ---------------------------------------------------------------------------------------------------------------
+
+static inline WNNSharedWeights create_shared(WNNBudget budget)
+{
+    WNNSharedWeightsDescriptor descriptor = WNN_SHARED_WEIGHTS_DESCRIPTOR_INIT;
+    WNNSharedWeights weights;
+    descriptor.budget = budget;
+    REQUIRE_EQUAL_INT(wnnCreateSharedWeights(&descriptor, &weights), WNNStatus_Success);
+    return weights;
+}
+
+static inline WNNWeightSharing sharing_of(WNNSharedWeights weights, const WNNChainedStruct *next)
+{
+    WNNWeightSharing sharing = WNN_WEIGHT_SHARING_INIT;
+    sharing.chain.next = next;
+    sharing.weights = weights;
+    return sharing;
+}
+
+// Executables are released on the worker.
+static inline void require_none(WNNSharedWeights weights)
+{
+    for (int i = 0; i < 5000 && wnnSharedWeightsGetByteLength(weights); i++)
+        sleep_milliseconds(1);
+    REQUIRE_EQUAL_INT(wnnSharedWeightsGetByteLength(weights), 0);
+}
+
+static inline void freeze(bool frozen)
+{
+    for (size_t i = 0; i < MAX_CONSTANTS; i++)
+        constants[i].frozen = frozen;
+}
+
+// What a context holds when its worker has given up what a request took.
+static inline uint64_t settled_bytes(WNNContext of)
+{
+    uint64_t bytes = counters_of(of).allocatedBytes, before;
+    do {
+        before = bytes;
+        sleep_milliseconds(5);
+        bytes = counters_of(of).allocatedBytes;
+    } while (bytes != before);
+    return bytes;
+}
+
+static inline uint64_t device_bytes(WNNBudget budget)
+{
+    WNNResources now = WNN_RESOURCES_INIT;
+    wnnBudgetGetResources(budget, &now, NULL);
+    return now.deviceBytes;
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -519,8 +519,10 @@ WNN_EXPORT WNNStatus wnnBudgetGetResources(WNNBudget budget, WNNResources *now, 
 // Nothing is shared but by graphs that are given the same object: who must not know of each other get none, or two.
 //
 // What is packed is memory of this object, not of a context: its budget counts it once, and the limits of contexts do not. It
-// is there as long as a graph uses it. On a GPU, constants in memory of the device are shared by those graphs of one context
-// that are given an object, and are memory of the context.
+// is there as long as a graph uses it. A graph with sizes that are not known uses what it has packed for any sizes until it is
+// gone, and keeps its constants for sizes that may come: those that were copied are memory of this object then, once for all
+// graphs, and what a WNNConstantSource (webnn/compiled.h) has lent is lent once, until no graph uses it. On a GPU, constants in
+// memory of the device are shared by those graphs of one context that are given an object, and are memory of the context.
 typedef struct WNNSharedWeightsDescriptor {
     const WNNChainedStruct *nextInChain;
     WNNStringView label;
@@ -535,11 +537,11 @@ WNN_EXPORT WNNStatus wnnCreateSharedWeights(const WNNSharedWeightsDescriptor *de
 WNN_EXPORT void wnnSharedWeightsAddRef(WNNSharedWeights weights);
 WNN_EXPORT void wnnSharedWeightsRelease(WNNSharedWeights weights); // graphs keep theirs; NULL is accepted
 
-// Bytes of packed weights that graphs use now; NULL: 0. Any thread.
+// Bytes of packed weights, and of constants, that are its memory and that graphs use now; NULL: 0. Any thread.
 WNN_EXPORT uint64_t wnnSharedWeightsGetByteLength(WNNSharedWeights weights);
 
-// Chained to WNNBuildCallbackInfo or WNNLoadGraphDescriptor (webnn/compiled.h): the graph shares its weights. NotSupportedError:
-// it has sizes that are not known; its specializations share theirs in any case. TypeError: no object.
+// Chained to WNNBuildCallbackInfo or WNNLoadGraphDescriptor (webnn/compiled.h): the graph shares its weights, of one
+// with sizes that are not known all specializations, which among themselves do so in any case. TypeError: no object.
 typedef struct WNNWeightSharing {
     WNNChainedStruct chain; // sType: WNNSType_WeightSharing
     WNNSharedWeights weights;

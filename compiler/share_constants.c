@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/resolve.h"
+
+#include "lib/dtype.h"
+
+enum {
+    MAX_OWN_BYTES = 1024 // of constants that each graph may have for itself
+};
+
+static bool is_aligned(const struct constant *constant, WNNDataType type)
+{
+    unsigned bytes = wnn_dtype_bits(type) / 8;
+    return bytes < 2 || (uintptr_t)constant->data % bytes == 0;
+}
+
+// Bytes of the context's memory, or that a kernel would have to copy. All others that are lent stay where
+// they are, as do those that a graph was loaded from.
+static bool is_to_be_copied(const struct operand *operand)
+{
+    const struct constant *constant = operand->constant;
+    return constant->external ? !is_aligned(constant, operand->type.type) : !constant->loan.release;
+}
+
+struct constant *wnn_resolve_shared(struct derived *set, const struct resolver *resolver,
+                                    const struct operand *operand, struct error *error)
+{
+    struct constant *promised = operand->constant;
+    struct constant *found = resolver ? wnn_derived_find_bytes(set, resolver->allocator, promised) : NULL;
+    struct constant *resolved = found ? NULL : wnn_resolve(resolver, promised, error);
+    if (!resolved)
+        return found;
+    bool lent = resolved->external && is_aligned(resolved, operand->type.type);
+    struct constant *shared = wnn_derived_share_bytes(set, resolver->allocator, resolved, lent);
+    wnn_constant_unref(resolved);
+    if (!shared)
+        wnn_fail_memory(error);
+    return shared;
+}
+
+// A reference, or NULL.
+static struct constant *share_constant(struct derived *set, const struct resolver *resolver,
+                                       const struct operand *operand, struct error *error)
+{
+    struct constant *constant = operand->constant;
+    if (wnn_constant_is_promised(constant) && resolver->find)
+        return wnn_resolve_shared(set, resolver, operand, error);
+    if (!constant->data || constant->bytes <= MAX_OWN_BYTES || !is_to_be_copied(operand))
+        return wnn_constant_ref(constant);
+    struct constant *shared = wnn_derived_share_bytes(set, resolver->allocator, constant, false);
+    if (!shared)
+        wnn_fail_memory(error);
+    return shared;
+}
+
+// What operands have had, which may be the same, and what they have now.
+struct exchange {
+    const struct constant *from;
+    struct constant *to;
+};
+
+static struct constant *find_exchanged(const struct exchange *exchanges, size_t count,
+                                       const struct constant *constant)
+{
+    for (size_t i = 0; i < count; i++)
+        if (exchanges[i].from == constant)
+            return exchanges[i].to;
+    return NULL;
+}
+
+bool wnn_share_constants(struct derived *set, const struct resolver *resolver, struct graph *graph,
+                         struct error *error)
+{
+    struct exchange *exchanges =
+        wnn_allocate(resolver->allocator, graph->operand_count * sizeof exchanges[0]);
+    bool done = exchanges || wnn_fail_memory(error);
+    size_t count = 0;
+    if (done)
+        wnn_graph_count_uses(graph);
+    for (size_t i = 0; done && i < graph->operand_count; i++) {
+        struct operand *operand = graph->operands[i];
+        struct constant *from = operand->constant;
+        if (!from || operand->uses == 0 || wnn_derived_has_bytes(from))
+            continue;
+        struct constant *to = find_exchanged(exchanges, count, from);
+        to = to ? wnn_constant_ref(to) : share_constant(set, resolver, operand, error);
+        done = to && wnn_interrupt_check(resolver->interrupt, error);
+        if (!to)
+            break;
+        if (to != from)
+            exchanges[count++] = (struct exchange){from, to};
+        operand->constant = to;
+        wnn_constant_unref(from);
+    }
+    wnn_release(resolver->allocator, exchanges);
+    return done;
+}
