@@ -621,23 +621,37 @@ void wnn_packed_unref(struct packed *packed)
         free_entry(packed);
 }
 
-void wnn_derived_add_constant(struct derived *derived, const struct derived_key *key,
-                              struct constant *constant)
+// The constant, or an equal one that has its bytes in the host's set; takes a reference and gives one.
+static struct constant *lend_made(struct derived *derived, struct constant *constant)
+{
+    bool worth = derived->parent && constant->data && !constant->external && constant->bytes > SMALL_BYTES;
+    struct constant *shared =
+        worth ? wnn_derived_share_bytes(derived->parent, derived->allocator, constant, false) : NULL;
+    if (!shared)
+        return constant;
+    wnn_constant_unref(constant);
+    return shared;
+}
+
+struct constant *wnn_derived_add_constant(struct derived *derived, const struct derived_key *key,
+                                          struct constant *constant)
 {
     struct spelling spelling;
     uint64_t bytes = constant->data ? constant->bytes : 0;
     if (derived->shared || bytes > derived->max_constant_bytes - derived->size.constant_bytes ||
         !reserve(derived, derived->known_count + 1) || !begin_spelling(derived, key, &spelling))
-        return;
+        return constant;
     struct packed *entry = create_entry(derived, key, &spelling);
     if (!entry)
-        return;
+        return constant;
+    constant = lend_made(derived, constant);
     entry->made = wnn_constant_ref(constant);
     know(derived, constant);
     pthread_mutex_lock(&derived->lock);
     derived->size.constant_bytes += bytes;
     enter(derived, entry);
     pthread_mutex_unlock(&derived->lock);
+    return constant;
 }
 
 struct derived_size wnn_derived_size(struct derived *derived)

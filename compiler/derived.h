@@ -68,10 +68,11 @@ void wnn_packed_unref(struct packed *packed); // NULL is accepted
 // What was added under an equal key, or NULL. In a set of the host's there are no constants.
 struct constant *wnn_derived_constant(struct derived *derived, const struct derived_key *key);
 
-// Adds a reference to a constant, which may be promised, unless there is no memory for it, or all that were
-// added would have more bytes than those of the graph.
-void wnn_derived_add_constant(struct derived *derived, const struct derived_key *key,
-                              struct constant *constant);
+// Adds a constant, which may be promised, unless there is no memory for it, or all that were added would have
+// more bytes than those of the graph. Takes a reference, and gives one of what has to take its place: the
+// same, or an equal one whose bytes are in the set of the host's that this one has part in.
+struct constant *wnn_derived_add_constant(struct derived *derived, const struct derived_key *key,
+                                          struct constant *constant);
 
 // Constants as they are, in a set of the host's. A constant that lends the bytes that are there of an equal
 // one, which may be promised; NULL: nobody has added them, or there is no memory. Both functions make it with

@@ -222,7 +222,7 @@ static bool promise(struct pass_context *context, struct graph *graph, struct no
     for (unsigned i = 0; results && i < node->out_count; i++) {
         const struct derived_key key = key_of(node, i);
         if (done && shared)
-            wnn_derived_add_constant(context->derived, &key, results[i]);
+            results[i] = wnn_derived_add_constant(context->derived, &key, results[i]);
         if (done)
             replace_output(context, node->out[i], results[i], made);
         else
@@ -262,7 +262,7 @@ static bool fold(struct pass_context *context, struct graph *graph, struct node 
     for (unsigned i = 0; results && i < node->out_count; i++) {
         const struct derived_key key = key_of(node, i);
         if (folded && shared)
-            wnn_derived_add_constant(context->derived, &key, results[i]);
+            results[i] = wnn_derived_add_constant(context->derived, &key, results[i]);
         if (folded)
             replace_output(context, node->out[i], results[i], made);
         else

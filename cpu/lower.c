@@ -59,9 +59,7 @@ static bool align_constant(const struct cpu *cpu, struct executable *executable,
     if (!(copy = wnn_constant_create(cpu->allocator, operand->constant->bytes)))
         return wnn_fail_memory(error);
     memcpy((void *)(uintptr_t)copy->data, operand->constant->data, copy->bytes);
-    executable->aligned[operand->index] = copy;
-    if (shared)
-        wnn_derived_add_constant(derived, &key, copy);
+    executable->aligned[operand->index] = shared ? wnn_derived_add_constant(derived, &key, copy) : copy;
     return true;
 }
 
@@ -225,9 +223,7 @@ static struct constant *resolve_to_keep(const struct executable *executable, con
     if (constant)
         return wnn_constant_ref(constant);
     constant = wnn_resolve(resolver, operand->constant, error);
-    if (constant && shared)
-        wnn_derived_add_constant(derived, &key, constant);
-    return constant;
+    return constant && shared ? wnn_derived_add_constant(derived, &key, constant) : constant;
 }
 
 static bool resolve_constant(const struct executable *executable, const struct node *node, unsigned input,

@@ -308,17 +308,18 @@ static bool upload_constants(struct vulkan *vulkan, struct executable *executabl
            drop_constants(vulkan, executable->plan, error);
 }
 
-// Those of a specialization, which others have too.
+// Those that others have too.
 static bool share_constants(struct vulkan *vulkan, struct executable *executable, uint64_t most,
                             struct error *error)
 {
-    struct graph *graph = &executable->plan->graph;
-    executable->shared_pieces =
-        wnn_arena_allocate(&executable->records, graph->operand_count * sizeof executable->shared_pieces[0]);
-    if (!executable->shared_pieces)
+    struct shared_holds *holds = &executable->shared;
+    size_t count = executable->plan->graph.operand_count;
+    holds->pieces = wnn_arena_allocate(&executable->records, count * sizeof holds->pieces[0]);
+    holds->constants = wnn_arena_allocate(&executable->records, count * sizeof holds->constants[0]);
+    if (!holds->pieces || !holds->constants)
         return wnn_fail_memory(error);
-    return wnn_shared_place(&vulkan->constants, &executable->program, graph, most, executable->regions,
-                            executable->shared_pieces, &executable->shared_count, error) &&
+    return wnn_shared_place(&vulkan->constants, &executable->program, executable->plan, most,
+                            executable->regions, holds, error) &&
            drop_constants(vulkan, executable->plan, error);
 }
 
@@ -332,7 +333,7 @@ static bool make_constants(struct vulkan *vulkan, struct executable *executable,
     if (!bytes || !executable->constants)
         return wnn_fail_memory(error);
     uint64_t most = vulkan->gpu.can.allocation < PIECE ? vulkan->gpu.can.allocation : PIECE;
-    if (graph->recorded || wnn_derived_is_shared(executable->plan->derived))
+    if (graph->recorded || wnn_derived_has_part(executable->plan->derived))
         return share_constants(vulkan, executable, most, error);
     size_t count = place_constants(executable, bytes, most);
     for (size_t i = 0; i < count; i++) {
@@ -455,7 +456,7 @@ static void free_executable(struct vulkan *vulkan, struct executable *executable
     wnn_executable_free(&vulkan->gpu, executable);
     for (size_t i = 0; i < executable->constant_count; i++)
         wnn_buffer_free(&vulkan->gpu, &executable->constants[i]);
-    wnn_shared_release(&vulkan->constants, executable->shared_pieces, executable->shared_count);
+    wnn_shared_release(&vulkan->constants, &executable->shared);
     wnn_arena_free(&executable->records);
     wnn_release(vulkan->allocator, executable);
 }
@@ -499,9 +500,10 @@ static void measure(void *state, const void *pointer, struct executable_size *si
         size->weights += executable->constants[i].bytes;
         size->device += executable->constants[i].charged;
     }
-    for (size_t i = 0; i < executable->shared_count; i++) {
-        size->weights += executable->shared_pieces[i]->buffer.bytes;
-        size->device += executable->shared_pieces[i]->buffer.charged;
+    for (size_t i = 0; i < executable->shared.piece_count; i++) {
+        const struct buffer *buffer = &executable->shared.pieces[i]->buffer;
+        size->weights += buffer->bytes;
+        size->device += buffer->charged;
     }
     for (size_t i = 0; i < executable->flight_count; i++) {
         const struct flight *flight = &executable->flights[i];

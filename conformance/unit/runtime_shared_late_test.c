@@ -555,6 +555,69 @@ static void test_memory(void)
     end_failing(own);
 }
 
+// ---------------------------------------------------------------------------------------------------------------
+// On a device
+// ---------------------------------------------------------------------------------------------------------------
+
+static void require_on_budget(WNNBudget budget, uint64_t bytes)
+{
+    for (int i = 0; i < 5000 && device_bytes(budget) > bytes; i++)
+        sleep_milliseconds(1);
+    REQUIRE(device_bytes(budget) <= bytes);
+}
+
+// Buffers of constants are there once for the graphs of a context, whatever sizes these have, and nothing of
+// a graph that is gone is kept.
+static void require_on_device(enum how with)
+{
+    WNNBudgetDescriptor budget_descriptor = WNN_BUDGET_DESCRIPTOR_INIT;
+    WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
+    WNNBudget budget;
+    REQUIRE_EQUAL_INT(wnnCreateBudget(&budget_descriptor, &budget), WNNStatus_Success);
+    descriptor.threadCount = 1;
+    descriptor.budget = budget;
+    WNNContext own = create_described(&descriptor);
+    WNNSharedWeights weights = create_shared(NULL);
+    const WNNWeightSharing sharing = sharing_of(weights, with == PROMISED ? &source.chain : NULL);
+    uint64_t before = device_bytes(budget);
+    WNNGraph first = build_rows(own, 0, with, &sharing.chain);
+    require_right(own, first, 8);
+    uint64_t one = device_bytes(budget) - before;
+    WNNGraph second = build_rows(own, 0, with, &sharing.chain);
+    require_right(own, second, 8);
+    uint64_t two = device_bytes(budget) - before - one;
+    WNNGraph fixed = build_rows(own, 8, with, &sharing.chain);
+    require_right(own, fixed, 8);
+    uint64_t three = device_bytes(budget) - before - one - two;
+    fprintf(stderr, "%llu bytes on the device, %llu and %llu\n", (unsigned long long)one,
+            (unsigned long long)two, (unsigned long long)three);
+    REQUIRE(one > all_bytes() && two + all_bytes() / 2 <= one && three + all_bytes() / 2 <= one);
+    wnnGraphRelease(first);
+    require_right(own, second, 3);
+    require_right(own, second, 8);
+    wnnGraphRelease(second);
+    if (with == PROMISED)
+        require_given_back(); // though buffers of these bytes are still there
+    WNNGraph third = build_rows(own, 0, with, &sharing.chain);
+    require_right(own, third, 8);
+    wnnGraphRelease(fixed);
+    require_right(own, third, 3);
+    wnnGraphRelease(third);
+    require_on_budget(budget, before);
+    wnnContextRelease(own);
+    require_none(weights);
+    require_given_back();
+    wnnSharedWeightsRelease(weights);
+    wnnBudgetRelease(budget);
+}
+
+static void test_device(void)
+{
+    require_on_device(LENT);
+    require_on_device(PROMISED);
+    require_on_device(COPIED);
+}
+
 int main(int argc, char **argv)
 {
     if (!begin_contexts(argc, argv))
@@ -569,6 +632,8 @@ int main(int argc, char **argv)
         CASE(test_loaded());
         CASE(test_sent());
         CASE(test_memory());
+    } else {
+        CASE(test_device());
     }
     CASE(test_threads());
     return end_contexts();

@@ -60,9 +60,8 @@ struct executable {
     size_t input_bytes, readback_bytes;
     struct buffer *constants; // pieces
     size_t constant_count;
-    struct shared_piece **shared_pieces; // instead, of a specialization
-    size_t shared_count;
-    struct region *regions; // by operand
+    struct shared_holds shared; // instead, of a specialization, or one that shares them
+    struct region *regions;     // by operand
     // Of a savable plan: what it was made with, each once.
     struct pipeline **pipelines;
     size_t pipeline_count;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Constants in device memory that the specializations of a graph (graph.recorded) share. They lie in pieces,
-// each of which stays as long as an executable uses it, and what is known of its constants with it. The
-// builder's thread adds, and any thread gives back what it holds.
+// Constants in device memory that the specializations of a graph (graph.recorded) share, which know them by
+// what was recorded; and graphs of which the host says so (compiler/derived.h), which know them by their
+// bytes. They lie in pieces, each of which stays as long as an executable uses it, and what is known of its
+// constants with it. The builder's thread adds, and any thread gives back what it holds.
 
 #ifndef VULKAN_SHARED_CONSTANTS_H_
 #define VULKAN_SHARED_CONSTANTS_H_
 
-#include "lib/graph.h"
+#include "compiler/plan.h"
 #include "vulkan/program/program.h"
 
 struct shared_piece {
@@ -15,6 +16,15 @@ struct shared_piece {
     struct buffer buffer;
     unsigned users; // executables, and the build that runs
     bool reserved;  // for that
+};
+
+// What an executable holds: pieces, and constants that it knows by what was recorded. There is room for as
+// many of each as the graph has operands.
+struct shared_holds {
+    struct shared_piece **pieces;
+    size_t piece_count;
+    struct shared_constant **constants;
+    size_t constant_count;
 };
 
 // How the bytes of another constant have been put in order.
@@ -47,11 +57,10 @@ void wnn_shared_note(struct shared_constants *shared, const struct graph *graph,
 // At the end of a build: forgets what was noted for it and is nowhere, and reserves nothing.
 void wnn_shared_purge(struct shared_constants *shared);
 
-// Gives the constants that a graph uses regions, uploads those that are not there, and adds to `pieces`,
-// which has room for as many as there are operands, what is held then. `most`: bytes of a piece.
-bool wnn_shared_place(struct shared_constants *shared, struct program *program, const struct graph *graph,
-                      uint64_t most, struct region *regions, struct shared_piece **pieces, size_t *count,
-                      struct error *error);
-void wnn_shared_release(struct shared_constants *shared, struct shared_piece *const *pieces, size_t count);
+// Gives the constants that a plan's graph uses regions, uploads those that are not there, and adds to `holds`
+// what is held then. `most`: bytes of a piece.
+bool wnn_shared_place(struct shared_constants *shared, struct program *program, const struct plan *plan,
+                      uint64_t most, struct region *regions, struct shared_holds *holds, struct error *error);
+void wnn_shared_release(struct shared_constants *shared, const struct shared_holds *holds);
 
 #endif
