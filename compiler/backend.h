@@ -163,9 +163,8 @@ struct backend {
 
     // (optional) Looks at the finished graph before memory is planned: sets node->lowering, node->choice,
     // node->scratch_bytes, node->deferred and, already here or in lower(), node->reason; and placement.staged
-    // of inputs that it needs in memory of its own. `shares`: plans for other sizes have part in what is made
-    // of constants (plan.derived). False (and `error`): no memory.
-    bool (*partition)(void *state, struct graph *graph, bool shares, struct error *error);
+    // of inputs that it needs in memory of its own. Places are not known yet. False (and `error`): no memory.
+    bool (*partition)(void *state, struct plan *plan, struct error *error);
 
     // (optional) Whether output 0 of a node may lie where input i lies, given that both have as many bytes
     // and that the input is not used again. NULL: never.
@@ -219,12 +218,12 @@ struct backend {
     uint32_t (*packed_inputs)(void *state, const struct node *node);
     const void *(*packed_weights)(const void *executable, const struct node *node, uint64_t *bytes);
 
-    // lower() has the bytes of promised constants by itself (plan.resolver), each when it is needed. Without
-    // it all are there before partition().
-    bool resolves;
+    // (optional) Whether lower() has the bytes of promised constants by itself (plan.resolver), each when it
+    // is needed. NULL: all are there before partition().
+    bool (*resolves)(void *state);
 
-    // partition() puts bytes of constants in an order of its own (operand->arranged), and takes those of a
-    // graph that was loaded as they are; it fails if nothing reads them in that order.
+    // The backend puts bytes of constants in an order of its own (operand->arranged), and takes those of a
+    // graph that was loaded as they are; partition() fails if nothing reads them in that order.
     bool arranges;
 
     // (optional) Entry `number` of the code for a device that an executable of a savable plan was made with,

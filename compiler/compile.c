@@ -134,12 +134,17 @@ static bool fuses_quantized(const struct compile_options *options)
     return options->backend->supports_quantized && runs(options, FUSE_QUANTIZED);
 }
 
+static bool resolves(const struct compile_options *options)
+{
+    return options->backend->resolves && options->backend->resolves(options->state);
+}
+
 // Constants with more bytes are made when they are packed, or not if somebody shares what was packed of them.
 // Plans that share with no others than those of their recorded graph have made them once. Who watches the
 // passes sees all of them.
 static uint64_t lazy_bytes(const struct compile_options *options)
 {
-    if (!options->backend->resolves || !options->resolver || options->observe)
+    if (!resolves(options) || !options->resolver || options->observe)
         return UINT64_MAX;
     return options->shared ? 1024 : options->derived ? UINT64_MAX : 65536;
 }
@@ -220,10 +225,8 @@ bool wnn_compile(const struct compile_options *options, struct graph *graph, str
     set_target(options, graph);
     bool done = !options->verify || wnn_verify(graph, "build", error);
     done = done && (options->loaded || run_passes(options, order, sizeof order, &context, graph));
-    if (done && options->resolver && options->resolver->find && !options->backend->resolves)
+    if (done && options->resolver && options->resolver->find && !resolves(options))
         done = wnn_resolve_all(options->resolver, graph, error);
-    if (done && options->backend->partition)
-        done = options->backend->partition(options->state, graph, options->derived || options->shared, error);
     plan->graph = *graph;
     plan->interrupt = options->interrupt;
     plan->savable = options->savable;
@@ -234,6 +237,8 @@ bool wnn_compile(const struct compile_options *options, struct graph *graph, str
     *graph = (struct graph){0};
     for (size_t i = 0; i < plan->graph.operand_count; i++)
         plan->graph.operands[i]->graph = &plan->graph;
+    if (done && options->backend->partition)
+        done = options->backend->partition(options->state, plan, error);
     if (done && wnn_order_reads(&context, &plan->graph) && wnn_order_levels(&context, &plan->graph) &&
         wnn_plan_memory(&context, plan))
         return true;

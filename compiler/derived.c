@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/derived.h"
 
-#include "lib/sha256.h"
 #include "ops/attr_sink.h"
 #include "ops/attrs.h"
 
@@ -192,6 +191,11 @@ bool wnn_derived_has_part(const struct derived *derived)
     return derived && (derived->shared || derived->parent);
 }
 
+struct derived *wnn_derived_host(struct derived *derived)
+{
+    return wnn_derived_is_shared(derived) ? derived : derived ? derived->parent : NULL;
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Who constants are
 // ---------------------------------------------------------------------------------------------------------------
@@ -204,7 +208,6 @@ static void hash_u64(struct sha256 *hash, uint64_t number)
     wnn_sha256_add(hash, bytes, sizeof bytes);
 }
 
-static bool identify(const struct constant *constant, unsigned char digest[WNN_SHA256_BYTES]);
 static void give_back(const void *data, size_t bytes, void *argument, void *kept);
 
 // By the node that makes it, and what that is made of.
@@ -222,7 +225,7 @@ static bool hash_made(struct sha256 *hash, const struct origin *origin)
             continue;
         }
         const struct descriptor *type = &node->in[i]->type;
-        if (!identify(node->in[i]->constant, digest))
+        if (!wnn_derived_identify(node->in[i]->constant, digest))
             return false;
         wnn_sha256_add(hash, digest, sizeof digest);
         hash_u64(hash, type->type);
@@ -240,7 +243,7 @@ static bool hash_made(struct sha256 *hash, const struct origin *origin)
 
 // By the caller's name for it, by what makes it, by where its bytes are lent, or by these if they are few or
 // have been copied.
-static bool identify(const struct constant *constant, unsigned char digest[WNN_SHA256_BYTES])
+bool wnn_derived_identify(const struct constant *constant, unsigned char digest[WNN_SHA256_BYTES])
 {
     const struct origin *origin = constant->origin;
     struct sha256 hash;
@@ -276,7 +279,7 @@ static bool identify(const struct constant *constant, unsigned char digest[WNN_S
 bool wnn_derived_identifies(const struct constant *constant)
 {
     unsigned char digest[WNN_SHA256_BYTES];
-    return identify(constant, digest);
+    return wnn_derived_identify(constant, digest);
 }
 
 static bool identify_all(const struct node *node, struct identities *identities)
@@ -285,7 +288,8 @@ static bool identify_all(const struct node *node, struct identities *identities)
     if (identities->count > MAX_IDENTITIES)
         return false;
     for (unsigned i = 0; i < identities->count; i++)
-        if (node->in[i] && node->in[i]->constant && !identify(node->in[i]->constant, identities->digests[i]))
+        if (node->in[i] && node->in[i]->constant &&
+            !wnn_derived_identify(node->in[i]->constant, identities->digests[i]))
             return false;
     return true;
 }

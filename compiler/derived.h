@@ -17,6 +17,7 @@
 #define COMPILER_DERIVED_H_
 
 #include "lib/graph.h"
+#include "lib/sha256.h"
 
 struct derived;
 
@@ -53,6 +54,11 @@ bool wnn_derived_knows(const struct derived *derived, const struct node *node);
 bool wnn_derived_is_shared(const struct derived *derived);
 bool wnn_derived_has_part(const struct derived *derived);
 bool wnn_derived_identifies(const struct constant *constant);
+
+// Who a constant is in a set of the host's: equal digests are the same weights. False: nobody knows.
+bool wnn_derived_identify(const struct constant *constant, unsigned char digest[WNN_SHA256_BYTES]);
+// The set of the host's that it is, or has part in; or NULL.
+struct derived *wnn_derived_host(struct derived *derived);
 
 // The place of the weights that a node has packed, or will have, as a reference; *packed NULL: the set does
 // not know the constants of the node. False: no memory.

@@ -135,13 +135,14 @@ static size_t native_scratch(const struct kernel *kernel, const struct node *nod
     return all > one ? all : one;
 }
 
-static bool partition(void *state, struct graph *graph, bool shares, struct error *error)
+static bool partition(void *state, struct plan *plan, struct error *error)
 {
     const struct cpu *cpu = state;
+    struct graph *graph = &plan->graph;
     for (size_t i = 0; i < graph->node_count; i++) {
         struct node *node = graph->nodes[i];
         const struct kernel *kernel = wnn_cpu_kernel(node);
-        choose_lowering(cpu, kernel, node, shares);
+        choose_lowering(cpu, kernel, node, plan->derived != NULL);
         if (kernel->choose && node->lowering != LOWER_XNNPACK) {
             void *choice = wnn_arena_allocate(&graph->arena, kernel->choice_bytes);
             if (!choice)
@@ -152,6 +153,12 @@ static bool partition(void *state, struct graph *graph, bool shares, struct erro
         node->scratch_bytes = node->lowering == LOWER_XNNPACK ? wnn_xnnpack_scratch(node)
                                                               : native_scratch(kernel, node, cpu->parallel);
     }
+    return true;
+}
+
+static bool resolves(void *state)
+{
+    (void)state;
     return true;
 }
 
@@ -246,7 +253,7 @@ const struct backend wnn_backend_cpu = {
     .describe_target = describe_target,
     .packed_inputs = wnn_cpu_packed_inputs,
     .packed_weights = wnn_cpu_packed_weights,
-    .resolves = true,
+    .resolves = resolves,
     .measure = wnn_cpu_measure,
     .execute = wnn_cpu_execute,
 };

@@ -38,6 +38,7 @@ struct operand {
     // Its bytes lie in an order of the backend's, of which the type says nothing; the constant's origin, if
     // it has one, is of these bytes in their own order.
     bool arranged;
+    unsigned char arrangement;   // a backend's: the order in which lower() has yet to put its bytes, or 0
     const void *origin;          // the tensor behind a constant(tensor), or NULL
     struct node *producer;       // NULL for inputs and constants
     const struct values *values; // what is known of its elements while recording (ops/values.h), or NULL

@@ -6,6 +6,7 @@
 
 #include "compiler/stored.h"
 #include "lib/half.h"
+#include "vulkan/program/constants.h"
 #include "vulkan/program/execution.h"
 #include "vulkan/ops/deferred.h"
 #include "vulkan/ops/operators.h"
@@ -41,8 +42,6 @@ struct vulkan {
     bool testing;
     char target[STORED_TARGET_TEXT]; // what code and the order of constants depend on
 };
-
-#define PIECE ((uint64_t)1 << 30)
 
 // ---------------------------------------------------------------------------------------------------------------
 // Lowering a node
@@ -174,19 +173,24 @@ static void offer_code(struct vulkan *vulkan, const struct graph *graph)
 
 static bool test(struct vulkan *vulkan, const struct graph *graph, struct error *error);
 
-static bool partition(void *state, struct graph *graph, bool shares, struct error *error)
+// Whether the bytes of all constants are there, or will be; otherwise the plan is never lowered.
+static bool has_constants(const struct plan *plan)
 {
-    (void)shares; // no weights are packed here
+    return (plan->resolver && plan->resolver->find) || !wnn_find_promised(&plan->graph);
+}
+
+static bool partition(void *state, struct plan *plan, struct error *error)
+{
     struct vulkan *vulkan = state;
+    struct graph *graph = &plan->graph;
     if (!test(vulkan, graph, error))
         return false;
-    wnn_gate_enter(&vulkan->gpu.gate);
-    wnn_shared_purge(&vulkan->constants);
-    wnn_gate_leave(&vulkan->gpu.gate);
     wnn_graph_count_uses(graph);
-    wnn_turn_filters(graph, vulkan->allocator, &vulkan->constants);
-    if (!wnn_arrange_weights(&vulkan->gpu, graph, vulkan->allocator, &vulkan->constants, error))
-        return false;
+    if (has_constants(plan)) {
+        wnn_turn_filters(graph);
+        if (!wnn_arrange_weights(&vulkan->gpu, plan, error))
+            return false;
+    }
     for (size_t i = 0; i < graph->node_count; i++) {
         size_t bytes = scratch_of(&vulkan->gpu, graph->nodes[i]);
         graph->nodes[i]->lowering = 0;
@@ -238,110 +242,6 @@ static bool in_place(void *state, const struct node *node, unsigned input)
                wnn_dtype_bits(in->type.type) == wnn_dtype_bits(out->type.type);
     return input < node->in_count && input < 32 && wnn_gpu_operators[node->op]->in_place >> input & 1 &&
            (node->op == WNN_OP_reshape || wnn_shape_equal(&in->type.shape, &out->type.shape));
-}
-
-// ---------------------------------------------------------------------------------------------------------------
-// Constants
-// ---------------------------------------------------------------------------------------------------------------
-
-// The operand stays a constant, of as many bytes, of which there are none, and of the same origin.
-static bool drop_constant(struct allocator *allocator, struct operand *operand, struct error *error)
-{
-    const struct constant *constant = operand->constant;
-    struct constant *empty = wnn_constant_promise(allocator, constant->bytes, wnn_kept_origin(constant));
-    if (!empty)
-        return wnn_fail_memory(error);
-    wnn_constant_unref(operand->constant);
-    operand->constant = empty;
-    return true;
-}
-
-// Gives every constant that is used a region of a piece; returns the number of pieces, whose sizes go to
-// `bytes`.
-static size_t place_constants(struct executable *executable, size_t *bytes, uint64_t most)
-{
-    const struct graph *graph = &executable->plan->graph;
-    size_t pieces = 0;
-    for (size_t i = 0; i < graph->operand_count; i++) {
-        const struct operand *operand = graph->operands[i];
-        if (!operand->constant || operand->uses == 0)
-            continue;
-        size_t size = operand->constant->bytes;
-        if (pieces == 0 || bytes[pieces - 1] + wnn_aligned(size) > most)
-            bytes[pieces++] = 0;
-        executable->regions[i] = (struct region){&executable->constants[pieces - 1], bytes[pieces - 1], size};
-        bytes[pieces - 1] += wnn_aligned(size);
-    }
-    return pieces;
-}
-
-// Runs read them on the device; what may be saved keeps them, which of a graph that was loaded are where it
-// was loaded from, unless that can be had again, if the plan says that this is enough.
-static bool drop_constants(struct vulkan *vulkan, struct plan *plan, struct error *error)
-{
-    const struct graph *graph = &plan->graph;
-    for (size_t i = 0; i < graph->operand_count; i++) {
-        struct operand *operand = graph->operands[i];
-        bool output = false;
-        if (plan->savable && !(plan->weightless && operand->constant && wnn_kept_origin(operand->constant)))
-            continue;
-        for (size_t k = 0; k < graph->output_count; k++)
-            output |= graph->outputs[k].operand == operand;
-        if (operand->constant && !output && !drop_constant(vulkan->allocator, operand, error))
-            return false;
-    }
-    return true;
-}
-
-static bool upload_constants(struct vulkan *vulkan, struct executable *executable, struct error *error)
-{
-    struct graph *graph = &executable->plan->graph;
-    struct upload *uploads =
-        wnn_arena_allocate(&executable->records, graph->operand_count * sizeof uploads[0]);
-    if (!uploads)
-        return wnn_fail_memory(error);
-    size_t count = 0;
-    for (size_t i = 0; i < graph->operand_count; i++)
-        if (graph->operands[i]->constant && executable->regions[i].buffer)
-            uploads[count++] = (struct upload){graph->operands[i]->constant->data, executable->regions[i]};
-    return wnn_gpu_upload(&vulkan->gpu, &executable->program.command_pool, uploads, count, error) &&
-           drop_constants(vulkan, executable->plan, error);
-}
-
-// Those that others have too.
-static bool share_constants(struct vulkan *vulkan, struct executable *executable, uint64_t most,
-                            struct error *error)
-{
-    struct shared_holds *holds = &executable->shared;
-    size_t count = executable->plan->graph.operand_count;
-    holds->pieces = wnn_arena_allocate(&executable->records, count * sizeof holds->pieces[0]);
-    holds->constants = wnn_arena_allocate(&executable->records, count * sizeof holds->constants[0]);
-    if (!holds->pieces || !holds->constants)
-        return wnn_fail_memory(error);
-    return wnn_shared_place(&vulkan->constants, &executable->program, executable->plan, most,
-                            executable->regions, holds, error) &&
-           drop_constants(vulkan, executable->plan, error);
-}
-
-static bool make_constants(struct vulkan *vulkan, struct executable *executable, struct error *error)
-{
-    struct graph *graph = &executable->plan->graph;
-    wnn_graph_count_uses(graph);
-    size_t *bytes = wnn_arena_allocate(&executable->records, graph->operand_count * sizeof bytes[0]);
-    executable->constants =
-        wnn_arena_allocate(&executable->records, graph->operand_count * sizeof executable->constants[0]);
-    if (!bytes || !executable->constants)
-        return wnn_fail_memory(error);
-    uint64_t most = vulkan->gpu.can.allocation < PIECE ? vulkan->gpu.can.allocation : PIECE;
-    if (graph->recorded || wnn_derived_has_part(executable->plan->derived))
-        return share_constants(vulkan, executable, most, error);
-    size_t count = place_constants(executable, bytes, most);
-    for (size_t i = 0; i < count; i++) {
-        if (!wnn_buffer_create(&vulkan->gpu, bytes[i], BUFFER_WRITABLE, &executable->constants[i], error))
-            return false;
-        executable->constant_count++;
-    }
-    return upload_constants(vulkan, executable, error);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -481,8 +381,9 @@ static bool make_executable(struct vulkan *vulkan, struct plan *plan, void **res
     wnn_program_init(&executable->program, &vulkan->gpu, &vulkan->pipelines);
     executable->program.kept = plan->savable;
     bool done = wnn_executable_begin(&vulkan->gpu, executable, error) &&
-                make_constants(vulkan, executable, error) && lower_nodes(vulkan, executable, error) &&
-                wnn_program_finish(&executable->program, error) && keep_code(vulkan, executable, error) &&
+                wnn_constants_load(&vulkan->constants, executable, error) &&
+                lower_nodes(vulkan, executable, error) && wnn_program_finish(&executable->program, error) &&
+                keep_code(vulkan, executable, error) &&
                 (vulkan->gpu.is_described || wnn_executable_end(&vulkan->gpu, executable, error));
     if (done)
         *result = executable;
@@ -524,7 +425,6 @@ static bool lower(void *state, struct plan *plan, void **executable, struct erro
     offer_code(vulkan, &plan->graph);
     bool done = make_executable(vulkan, plan, executable, error);
     offer_code(vulkan, NULL);
-    wnn_shared_purge(&vulkan->constants);
     vulkan->pipelines.interrupt = NULL;
     return leave(vulkan, done);
 }
@@ -684,9 +584,10 @@ static bool evaluate(void *state, const struct node *node, const void *const *in
     (void)portable; // the target is one device
     if (vulkan->gpu.is_described || !test(vulkan, NULL, &error) || !enter(vulkan, &error))
         return false;
+    const struct interrupt *outer = vulkan->pipelines.interrupt; // of a plan that is lowered
     vulkan->pipelines.interrupt = interrupt;
     bool done = run_operator(vulkan, wnn_gpu_operators[node->op], node, in, out, &error);
-    vulkan->pipelines.interrupt = NULL;
+    vulkan->pipelines.interrupt = outer;
     return leave(vulkan, done);
 }
 
@@ -971,6 +872,12 @@ static void handles(void *state, WNNVulkanHandles *handles)
     }
 }
 
+// Nodes are computed where the device is.
+static bool resolves(void *state)
+{
+    return !((const struct vulkan *)state)->gpu.is_described;
+}
+
 static bool syncs(void *state)
 {
     return ((const struct vulkan *)state)->gpu.can.timeline;
@@ -1019,6 +926,7 @@ const struct backend wnn_backend_vulkan = {
     .lower = lower,
     .release = release,
     .describe_target = describe_target,
+    .resolves = resolves,
     .arranges = true,
     .code = code,
     .measure = measure,

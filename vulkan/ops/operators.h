@@ -8,8 +8,6 @@
 
 #include "vulkan/program/shader.h"
 
-struct shared_constants;
-
 struct gpu_operator {
     void (*lower)(struct lowering *lowering);
     size_t (*scratch)(const struct node *node); // bytes, SIZE_MAX: too many; NULL: none
@@ -47,6 +45,6 @@ bool wnn_scatter_computes_updates(const struct node *node);
 // conv_filters.c: lets constant filters lie as convolutions read them best; uses are counted. Groups of so
 // many channels are multiplied as matrices, and read filters as these do.
 #define GPU_MIN_GROUP 8
-void wnn_turn_filters(struct graph *graph, struct allocator *allocator, struct shared_constants *shared);
+void wnn_turn_filters(struct graph *graph);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "compiler/rewrite.h"
 #include "ops/expression.h"
-#include "vulkan/program/shared_constants.h"
+#include "vulkan/program/arrangement.h"
 
 #include <string.h>
 
@@ -110,54 +110,6 @@ bool wnn_takes_quantized(const struct gpu *gpu, const struct node *node)
 // Constants
 // ---------------------------------------------------------------------------------------------------------------
 
-// Elements i to i_end of rows j to j_end, those of a block that the caches hold.
-struct block {
-    size_t i, i_end, j, j_end;
-};
-
-static void turn_nibbles(unsigned char *to, const unsigned char *from, size_t rows, size_t columns,
-                         const struct block *block)
-{
-    for (size_t j = block->j; j < block->j_end; j++)
-        for (size_t i = block->i; i < block->i_end; i++) {
-            size_t at = i * columns + j, place = j * rows + i;
-            to[place / 2] |= (unsigned char)((from[at / 2] >> at % 2 * 4 & 15) << place % 2 * 4);
-        }
-}
-
-static void turn_bytes(unsigned char *to, const unsigned char *from, size_t rows, size_t columns,
-                       const struct block *block, size_t bytes)
-{
-    for (size_t j = block->j; j < block->j_end; j++)
-        for (size_t i = block->i; i < block->i_end; i++)
-            memcpy(to + (j * rows + i) * bytes, from + (i * columns + j) * bytes, bytes);
-}
-
-// The transpose of a matrix; NULL when memory runs out.
-static struct constant *transposed(const struct operand *operand, struct allocator *allocator)
-{
-    enum {
-        SIDE = 64
-    };
-    size_t rows = operand->type.shape.dim[0], columns = operand->type.shape.dim[1];
-    unsigned bits = wnn_dtype_bits(operand->type.type);
-    struct constant *constant = wnn_constant_create(allocator, operand->constant->bytes);
-    if (!constant)
-        return NULL;
-    unsigned char *to = (unsigned char *)(uintptr_t)constant->data;
-    memset(to, 0, constant->bytes);
-    for (size_t i = 0; i < rows; i += SIDE)
-        for (size_t j = 0; j < columns; j += SIDE) {
-            const struct block block = {i, i + SIDE < rows ? i + SIDE : rows, j,
-                                        j + SIDE < columns ? j + SIDE : columns};
-            if (bits == 4)
-                turn_nibbles(to, operand->constant->data, rows, columns, &block);
-            else
-                turn_bytes(to, operand->constant->data, rows, columns, &block, bits / 8);
-        }
-    return constant;
-}
-
 // Puts another constant in the place of an operand of a node: of all, if nothing else uses it. The reference
 // passes to the graph. False: there is no memory.
 static bool replace(struct graph *graph, struct operand **in, const struct descriptor *type,
@@ -181,25 +133,18 @@ static bool replace(struct graph *graph, struct operand **in, const struct descr
     return true;
 }
 
-// A transpose in memory, of which the shape says nothing. One that was loaded may lie so already.
-static bool turn(struct graph *graph, struct operand **in, struct allocator *allocator,
-                 struct shared_constants *shared)
+// A transpose in memory, of which the shape says nothing, made when it is uploaded. One that was loaded may
+// lie so already.
+static bool turn(struct graph *graph, struct operand **in)
 {
-    const struct descriptor type = (*in)->type;
-    struct constant *source = (*in)->constant, *made;
-    if ((*in)->arranged || wnn_shape_elements(&type.shape) == 1)
+    const struct operand *operand = *in;
+    if (operand->arranged || wnn_shape_elements(&operand->type.shape) == 1)
         return true;
-    made = graph->recorded ? wnn_shared_find(shared, source, SHARED_TRANSPOSED) : NULL;
-    if (!made) {
-        made = transposed(*in, allocator);
-        if (made)
-            made->origin = wnn_origin_ref(source->origin); // of the bytes in their own order
-        if (made)
-            wnn_shared_note(shared, graph, source, SHARED_TRANSPOSED, made);
-    }
-    if (!replace(graph, in, &type, made))
+    const struct descriptor type = operand->type;
+    if (!replace(graph, in, &type, wnn_constant_ref(operand->constant)))
         return false;
     (*in)->arranged = true;
+    (*in)->arrangement = ARRANGED_COLUMNS;
     return true;
 }
 
@@ -244,32 +189,10 @@ static void describe_blocks(struct weights *choice, const struct node *node, con
     steps_of(zero, transposed, choice->turned, &choice->zero_column, &choice->zero_term);
 }
 
-// Where every operand that has to be turned was, in case that not all of them can be.
-static bool turn_all(struct graph *graph, struct node *node, const struct expression *fused,
-                     struct allocator *allocator, struct shared_constants *shared)
+static bool turn_all(struct graph *graph, struct node *node, const struct expression *fused)
 {
-    struct operand **const in[] = {&node->in[1], fused ? parameter(node, fused, 1) : NULL,
-                                   fused ? parameter(node, fused, 2) : NULL};
-    struct constant *old[3] = {0};
-    struct operand *before[3];
-    unsigned count = fused ? 3 : 1, done = 0;
-    for (; done < count; done++) {
-        before[done] = *in[done];
-        old[done] = wnn_constant_ref(before[done]->constant);
-        if (!turn(graph, in[done], allocator, shared))
-            break;
-    }
-    for (unsigned i = 0; i <= done && i < count; i++) {
-        if (done < count && before[i]->constant != old[i]) {
-            before[i]->arranged = false;
-            wnn_constant_unref(before[i]->constant);
-            before[i]->constant = wnn_constant_ref(old[i]);
-        }
-        if (done < count)
-            *in[i] = before[i];
-        wnn_constant_unref(old[i]);
-    }
-    return done == count;
+    return turn(graph, &node->in[1]) &&
+           (!fused || (turn(graph, parameter(node, fused, 1)) && turn(graph, parameter(node, fused, 2))));
 }
 
 bool wnn_is_for_units(const struct capabilities *can, const struct product *p, bool quantized)
@@ -288,10 +211,34 @@ static bool has_few_rows(const struct gpu *gpu, const struct node *node, const s
            !(half && !wnn_fused(node, 0) && wnn_is_for_units(&gpu->can, p, quantized(node) != NULL));
 }
 
-// False: no memory for the choice.
-static bool arrange(const struct gpu *gpu, struct graph *graph, struct node *node,
-                    struct allocator *allocator, struct shared_constants *shared)
+// Looks at the numbers of scales and zero points. What is promised is given back then, and had again when it
+// is uploaded. False: nobody has them, or there is no memory.
+static bool look_at_scales(const struct gpu *gpu, struct plan *plan, struct node *node,
+                           const struct expression *fused, struct weights *choice, struct error *error)
 {
+    struct operand *scale = *parameter(node, fused, 1), **zero = parameter(node, fused, 2);
+    struct operand *looked_at[] = {scale, *zero};
+    struct constant *before[] = {wnn_constant_ref(scale->constant), wnn_constant_ref((*zero)->constant)};
+    bool done = wnn_resolve_operand(plan->resolver, scale, error) &&
+                wnn_resolve_operand(plan->resolver, *zero, error);
+    if (done) {
+        choice->exact = gpu->strict || wnn_rewrite_scale_use(scale, *zero) == SCALE_NONE;
+        unite(&plan->graph, zero, gpu->allocator);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        bool united = wnn_shape_elements(&looked_at[i]->type.shape) == 1;
+        if (wnn_constant_is_promised(before[i]) && !united) {
+            wnn_constant_unref(looked_at[i]->constant);
+            looked_at[i]->constant = wnn_constant_ref(before[i]);
+        }
+        wnn_constant_unref(before[i]);
+    }
+    return done;
+}
+
+static bool arrange(const struct gpu *gpu, struct plan *plan, struct node *node, struct error *error)
+{
+    struct graph *graph = &plan->graph;
     const struct expression *fused = quantized(node);
     struct product p = wnn_product_of(node);
     bool transposed = is_transposed(node);
@@ -301,21 +248,18 @@ static bool arrange(const struct gpu *gpu, struct graph *graph, struct node *nod
                     !suits(gpu, node, &p, wnn_dtype_bits(node->in[1]->type.type)))
         return true;
     // Transposing floats that others use too would take much memory; integers are small.
-    if (!node->in[1]->constant->data || (!fused && !transposed && node->in[1]->uses != 1))
+    if (!fused && !transposed && node->in[1]->uses != 1)
         return true;
     struct weights *choice = wnn_arena_allocate(&graph->arena, sizeof *choice);
     if (!choice)
-        return false;
+        return wnn_fail_memory(error);
     *choice = (struct weights){.few_rows = has_few_rows(gpu, node, &p), .turned = !transposed};
-    if (fused) {
-        unite(graph, parameter(node, fused, 2), allocator);
-        choice->exact = gpu->strict || wnn_rewrite_scale_use(*parameter(node, fused, 1),
-                                                             *parameter(node, fused, 2)) == SCALE_NONE;
+    if (fused && !look_at_scales(gpu, plan, node, fused, choice, error))
+        return false;
+    if (fused)
         describe_blocks(choice, node, &p, fused);
-    }
-    if (transposed || turn_all(graph, node, fused, allocator, shared))
-        node->choice = choice;
-    return true;
+    node->choice = choice;
+    return transposed || turn_all(graph, node, fused) || wnn_fail_memory(error);
 }
 
 bool wnn_weights_are_alike(const struct node *a, const struct node *b)
@@ -347,15 +291,13 @@ static bool reads_arranged(const struct node *node)
     return true;
 }
 
-bool wnn_arrange_weights(const struct gpu *gpu, struct graph *graph, struct allocator *allocator,
-                         struct shared_constants *shared, struct error *error)
+bool wnn_arrange_weights(const struct gpu *gpu, struct plan *plan, struct error *error)
 {
-    for (size_t i = 0; i < graph->node_count; i++) {
-        struct node *node = graph->nodes[i];
+    for (size_t i = 0; i < plan->graph.node_count; i++) {
+        struct node *node = plan->graph.nodes[i];
         node->choice = NULL;
-        if ((node->op == WNN_OP_matmul || node->op == WNN_OP_gemm) &&
-            !arrange(gpu, graph, node, allocator, shared))
-            return wnn_fail_memory(error);
+        if ((node->op == WNN_OP_matmul || node->op == WNN_OP_gemm) && !arrange(gpu, plan, node, error))
+            return false;
         if (!reads_arranged(node))
             return wnn_fail(error, WNNStatus_TypeError,
                             "Vulkan: %s reads a constant that lies in another order", wnn_ops[node->op].name);

@@ -6,9 +6,8 @@
 #ifndef VULKAN_OPS_WEIGHTS_H_
 #define VULKAN_OPS_WEIGHTS_H_
 
+#include "compiler/plan.h"
 #include "vulkan/ops/product.h"
-
-struct shared_constants;
 
 // How those of a node lie (node->choice of a matmul or gemm; NULL: as its operands say).
 struct weights {
@@ -30,11 +29,10 @@ bool wnn_is_for_units(const struct capabilities *can, const struct product *prod
 // Whether the node would be computed with the integers that are fused at its second operand.
 bool wnn_takes_quantized(const struct gpu *gpu, const struct node *node);
 
-// Decides for the nodes of a graph, and lets constants lie as is best; uses are counted. What specializations
-// share is found and noted in `shared`. False: no memory, or a node reads a constant as its type says that
-// lies otherwise, which only graphs can have that were loaded.
-bool wnn_arrange_weights(const struct gpu *gpu, struct graph *graph, struct allocator *allocator,
-                         struct shared_constants *shared, struct error *error);
+// Decides for the nodes of a plan, and lets constants lie as is best; uses are counted. False: no memory,
+// nobody has the bytes of scales, or a node reads a constant as its type says that lies otherwise, which only
+// graphs can have that were loaded.
+bool wnn_arrange_weights(const struct gpu *gpu, struct plan *plan, struct error *error);
 
 // Weights of so many bits that are loaded together: each column has whole units.
 uint32_t wnn_weight_unit(unsigned bits);

@@ -8,15 +8,8 @@
 #define VULKAN_PROGRAM_H_
 
 #include "lib/arena.h"
-#include "vulkan/device/memory.h"
 #include "vulkan/program/pipeline.h"
-#include "vulkan/device/timeline.h"
-
-// A piece of a buffer.
-struct region {
-    const struct buffer *buffer;
-    size_t offset, bytes;
-};
+#include "vulkan/program/upload.h"
 
 struct binding {
     struct region region;
@@ -155,14 +148,5 @@ bool wnn_program_omits(const struct program *program, const struct record_params
 // it. Quadratic; looks at what was recorded, not at how.
 bool wnn_program_check(const struct program *program, const struct record_params *params,
                        struct error *error);
-
-// Copies host memory to regions of device memory, on all threads: at once where that is mapped, otherwise
-// through at most 64 MiB of staging memory; and waits.
-struct upload {
-    const void *data;
-    struct region to;
-};
-bool wnn_gpu_upload(struct gpu *gpu, struct command_pool *pool, const struct upload *uploads, size_t count,
-                    struct error *error);
 
 #endif
