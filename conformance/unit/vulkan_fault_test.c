@@ -206,6 +206,28 @@ static WNNOperand record_layers(WNNGraphBuilder b, WNNOperand x)
     return wnnGraphBuilderSoftmax(b, y, 1, NULL);
 }
 
+// A table that goes through all slots of staging memory more than once, and of which few rows are read.
+static WNNOperand record_table(WNNGraphBuilder b, WNNOperand x)
+{
+    enum {
+        TABLE_ROWS = 1 << 16
+    };
+    static float table[TABLE_ROWS * COLUMNS];
+    const WNNExternalBytes bytes = {NULL, table, sizeof table, NULL, NULL, NULL};
+    WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+    WNNReduceOptions options = WNN_REDUCE_OPTIONS_INIT;
+    for (size_t i = 0; table[0] == 0 && i < TABLE_ROWS * COLUMNS; i++)
+        table[TABLE_ROWS * COLUMNS - 1 - i] = (float)(i % 997) + 1;
+    descriptor.dataType = WNNDataType_Float32;
+    descriptor.shape = (WNNUint32List){DIMS(TABLE_ROWS, COLUMNS)};
+    options.axes = LIST(1);
+    WNNOperand row = wnnGraphBuilderReduceMax(b, x, &options); // up to 4
+    for (int i = 0; i < 2; i++)
+        row = wnnGraphBuilderMul(b, row, wnnGraphBuilderMul(b, row, row, NULL), NULL);
+    return wnnGraphBuilderGather(b, wnnGraphBuilderExternalConstant(b, &descriptor, &bytes),
+                                 wnnGraphBuilderCast(b, row, WNNDataType_Int32, NULL), NULL);
+}
+
 static const struct subject {
     const char *name;
     WNNOperand (*record)(WNNGraphBuilder builder, WNNOperand x);
@@ -214,6 +236,7 @@ static const struct subject {
                 {"product", record_product, false},
                 {"convolution", record_convolution, false},
                 {"several", record_several, false},
+                {"table", record_table, false},
                 {"late", record_layers, true}};
 
 static WNNOperand add_late_input(WNNGraphBuilder builder)
