@@ -27,8 +27,9 @@ static const struct backend *backend;
 
 static struct {
     atomic_long blocks, bytes, max_bytes, calls;
-    long fails_at; // the call that fails, from 1 on; 0: none
-    bool is_odd;   // it gives too many bytes then, and says nothing
+    long fails_at;     // the call that fails, from 1 on; 0: none
+    bool is_odd;       // it gives too many bytes then, and says nothing
+    long milliseconds; // that each call takes
 } lent;
 
 static void take_back(const void *data, size_t bytes, void *unused1, void *unused2)
@@ -53,6 +54,7 @@ static WNNStatus find(const WNNConstantReference *reference, uint64_t bytes, WNN
 {
     bool fails = atomic_fetch_add(&lent.calls, 1) + 1 == lent.fails_at;
     REQUIRE(!unused1 && !unused2 && reference->form == WNNConstantForm_FileRange);
+    sleep_milliseconds(lent.milliseconds);
     if (fails && !lent.is_odd)
         return WNNStatus_SecurityError;
     float *block = malloc(bytes + sizeof *block);
@@ -352,6 +354,35 @@ static void test_failures(void)
     free(bytes.data);
 }
 
+// A build that takes too long is stopped between two constants.
+static void test_stopped(void)
+{
+    enum {
+        SLEEP = 20
+    };
+    static struct answer answer;
+    WNNContext context = create_context();
+    WNNTimeLimit limit = WNN_TIME_LIMIT_INIT;
+    WNNGraph graph;
+    begin_source(0, false);
+    wnnGraphRelease(build(context, &source.chain));
+    uint64_t before = settled_bytes(context, all_bytes);
+    limit.chain.next = &source.chain;
+    limit.nanoseconds = UINT64_C(1000000) * SLEEP * MAX_CONSTANTS / 2;
+    begin_source(0, false);
+    lent.milliseconds = SLEEP;
+    WNNStatus status = try_build(context, &limit.chain, &graph, &answer);
+    lent.milliseconds = 0;
+    REQUIRE_EQUAL_INT(status, WNNStatus_Cancelled);
+    REQUIRE(atomic_load(&lent.calls) < MAX_CONSTANTS);
+    require_given_back();
+    require_bytes(context, before);
+    graph = build(context, &source.chain);
+    require_right(context, graph);
+    wnnGraphRelease(graph);
+    wnnContextRelease(context);
+}
+
 // The second graph of the same weights asks for none of them, and needs only what it computes in.
 static void test_second(void)
 {
@@ -408,6 +439,7 @@ int main(int argc, char **argv)
         CASE_AS(case_name("peak_of_build on %s", names[i]), test_peak_of_build());
         CASE_AS(case_name("peak_of_load on %s", names[i]), test_peak_of_load());
         CASE_AS(case_name("failures on %s", names[i]), test_failures());
+        CASE_AS(case_name("stopped on %s", names[i]), test_stopped());
         CASE_AS(case_name("second on %s", names[i]), test_second());
     }
     return cases_end();
