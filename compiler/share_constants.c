@@ -25,6 +25,8 @@ struct constant *wnn_resolve_shared(struct derived *set, const struct resolver *
                                     const struct operand *operand, struct error *error)
 {
     struct constant *promised = operand->constant;
+    if (promised->bytes <= MAX_OWN_BYTES)
+        return wnn_resolve(resolver, promised, error);
     struct constant *found = resolver ? wnn_derived_find_bytes(set, resolver->allocator, promised) : NULL;
     struct constant *resolved = found ? NULL : wnn_resolve(resolver, promised, error);
     if (!resolved)

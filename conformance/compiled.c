@@ -36,9 +36,9 @@ static void take_built(WNNStatus status, WNNGraph graph, WNNStringView message, 
         snprintf(built->message, built->message_size, "%.*s", (int)message.length, message.data);
 }
 
-static WNNStatus build_chained(WNNContext context, WNNGraphBuilder builder, const WNNChainedStruct *chain,
-                               size_t output_count, const WNNNamedOperand *outputs, WNNGraph *graph,
-                               size_t message_size, char *message)
+WNNStatus wnn_build_chained(WNNContext context, WNNGraphBuilder builder, const WNNChainedStruct *chain,
+                            size_t output_count, const WNNNamedOperand *outputs, WNNGraph *graph,
+                            size_t message_size, char *message)
 {
     struct built built = {.message_size = message_size, .message = message};
     WNNBuildCallbackInfo info = {chain, WNNCallbackMode_WaitAnyOnly, take_built, &built, NULL};
@@ -53,8 +53,8 @@ WNNStatus wnn_build_savable(WNNContext context, WNNGraphBuilder builder, size_t 
                             char *message)
 {
     const WNNSavable savable = WNN_SAVABLE_INIT;
-    return build_chained(context, builder, &savable.chain, output_count, outputs, graph, message_size,
-                         message);
+    return wnn_build_chained(context, builder, &savable.chain, output_count, outputs, graph, message_size,
+                             message);
 }
 
 WNNStatus wnn_build_recompilable(WNNContext context, WNNGraphBuilder builder, size_t output_count,
@@ -62,8 +62,8 @@ WNNStatus wnn_build_recompilable(WNNContext context, WNNGraphBuilder builder, si
                                  char *message)
 {
     const WNNRecompilable recompilable = WNN_RECOMPILABLE_INIT;
-    return build_chained(context, builder, &recompilable.chain, output_count, outputs, graph, message_size,
-                         message);
+    return wnn_build_chained(context, builder, &recompilable.chain, output_count, outputs, graph,
+                             message_size, message);
 }
 
 WNNStatus wnn_save_graph(WNNGraph graph, struct serialized *to, size_t message_size, char *message)

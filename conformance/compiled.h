@@ -12,6 +12,11 @@
 // What a context that reads the bytes of a stranger may be asked for in tests: small graphs.
 extern const WNNLimits wnn_limits_of_strangers;
 
+// Builds a graph as a chain says, which may be NULL, and waits. `message` of `message_size` bytes.
+WNNStatus wnn_build_chained(WNNContext context, WNNGraphBuilder builder, const WNNChainedStruct *chain,
+                            size_t output_count, const WNNNamedOperand *outputs, WNNGraph *graph,
+                            size_t message_size, char *message);
+
 // Builds a graph that can be saved, and waits. `message` of `message_size` bytes.
 WNNStatus wnn_build_savable(WNNContext context, WNNGraphBuilder builder, size_t output_count,
                             const WNNNamedOperand *outputs, WNNGraph *graph, size_t message_size,

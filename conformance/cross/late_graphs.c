@@ -38,12 +38,13 @@
 
 static const char usage[] =
     "usage: webnn-late-graphs [--count=N] [--seed=S] [--backend=NAME]\n"
-    "                         [--tensors | --shaders] [--serialized | --compiled [--spoiled=N]]\n"
+    "                         [--tensors | --shaders] [--shared | --serialized | --compiled [--spoiled=N]]\n"
     "\n"
     "  --count=N         how many graphs (200)\n"
     "  --seed=S          of the first (1)\n"
     "  --backend=NAME    what computes them (cpu)\n"
     "  --tensors         by dispatch(), also with outputs in the place of inputs\n"
+    "  --shared          all of them share their weights\n"
     "  --serialized      of bytes that another builder has written\n"
     "  --compiled        saved and loaded\n"
     "  --spoiled=N       and loaded N times with mistakes\n"
@@ -385,13 +386,20 @@ static size_t list_outputs(const struct recording *recording, const struct rando
     return random->output_count;
 }
 
-static WNNGraph build(const struct recording *recording, const struct random_graph *random, char *refusal,
+// Constants of a graph that can be saved have been computed as any processor does it.
+static const WNNSavable savable = WNN_SAVABLE_INIT;
+
+// All graphs share their weights, if there is an object.
+static WNNWeightSharing sharing = WNN_WEIGHT_SHARING_INIT;
+
+static WNNGraph build(WNNContext context, const struct recording *recording,
+                      const struct random_graph *random, const WNNChainedStruct *chain, char *refusal,
                       size_t size)
 {
     WNNNamedOperand outputs[MAX_VALUES];
     size_t count = list_outputs(recording, random, outputs);
     WNNGraph graph = NULL;
-    wnnGraphBuilderBuildSync(recording->builder, count, outputs, &graph, size, refusal);
+    wnn_build_chained(context, recording->builder, chain, count, outputs, &graph, size, refusal);
     return graph;
 }
 
@@ -415,22 +423,11 @@ static WNNGraph build_serialized(WNNContext context, const struct recording *rec
     return graph;
 }
 
-// Built as what is saved, whose constants have been computed as any processor does it.
-static WNNGraph build_savable(WNNContext context, const struct recording *recording,
-                              const struct random_graph *random, char *refusal, size_t size)
-{
-    WNNNamedOperand outputs[MAX_VALUES];
-    size_t count = list_outputs(recording, random, outputs);
-    WNNGraph graph = NULL;
-    wnn_build_savable(context, recording->builder, count, outputs, &graph, size, refusal);
-    return graph;
-}
-
 // Builds, saves, loads and saves again, which makes the same bytes.
 static WNNGraph build_compiled(WNNContext context, const struct recording *recording,
                                const struct random_graph *random, char *refusal, size_t size)
 {
-    WNNGraph graph = build_savable(context, recording, random, refusal, size), loaded = NULL;
+    WNNGraph graph = build(context, recording, random, &savable.chain, refusal, size), loaded = NULL;
     struct serialized bytes = {0}, again = {0};
     if (graph && !wnn_save_graph(graph, &bytes, size, refusal) &&
         !wnn_load_copy(context, bytes.data, bytes.size, &loaded, size, refusal) &&
@@ -760,10 +757,12 @@ static bool try_sizes(struct trial *trial, const struct random_graph *random, WN
     bool stored = travels == COMPILED && late && !late->late; // all of it, since no size of it is open
     if (recording.refusal[0])
         memcpy(known.refusal, recording.refusal, sizeof known.refusal);
-    else if (stored)
-        graph = build_savable(trial->context, &recording, random, known.refusal, sizeof known.refusal);
     else
-        graph = build(&recording, random, known.refusal, sizeof known.refusal);
+        graph = build(trial->context, &recording, random,
+                      stored            ? &savable.chain
+                      : sharing.weights ? &sharing.chain
+                                        : NULL,
+                      known.refusal, sizeof known.refusal);
     if (graph)
         compute(trial, graph, false, &known);
     bool good = true;
@@ -812,7 +811,8 @@ static void begin(struct late_graph *late, WNNContext context, uint64_t seed, bo
         return;
     switch (travels) {
     case BUILT:
-        late->graph = build(&late->recording, &late->random, late->refusal, sizeof late->refusal);
+        late->graph = build(context, &late->recording, &late->random, sharing.weights ? &sharing.chain : NULL,
+                            late->refusal, sizeof late->refusal);
         return;
     case SERIALIZED:
         late->graph =
@@ -896,15 +896,12 @@ static int tell_shaders(const struct tally *tally, uint64_t failed)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"count", required_argument, NULL, 'c'},
-                                            {"seed", required_argument, NULL, 's'},
-                                            {"backend", required_argument, NULL, 'b'},
-                                            {"tensors", no_argument, NULL, 't'},
-                                            {"shaders", no_argument, NULL, 'h'},
-                                            {"serialized", no_argument, NULL, 'z'},
-                                            {"compiled", no_argument, NULL, 'f'},
-                                            {"spoiled", required_argument, NULL, 'm'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"count", required_argument, NULL, 'c'},   {"seed", required_argument, NULL, 's'},
+        {"backend", required_argument, NULL, 'b'}, {"tensors", no_argument, NULL, 't'},
+        {"shaders", no_argument, NULL, 'h'},       {"serialized", no_argument, NULL, 'z'},
+        {"compiled", no_argument, NULL, 'f'},      {"shared", no_argument, NULL, 'w'},
+        {"spoiled", required_argument, NULL, 'm'}, {NULL, 0, NULL, 0}};
     uint64_t count = 200, seed = 1, failed = 0;
     const char *name = "cpu";
     struct tally tally = {0};
@@ -924,6 +921,9 @@ int main(int argc, char **argv)
             spoiled_count = strtoull(optarg, NULL, 10);
         } else if (option == 'h') {
             shaders = true;
+        } else if (option == 'w' && !sharing.weights) {
+            if (wnnCreateSharedWeights(NULL, &sharing.weights))
+                abort();
         } else {
             fputs(usage, stderr);
             return 2;
@@ -960,6 +960,8 @@ int main(int argc, char **argv)
         failed += shaders ? !try_shaders(context, seed + i, &tally) : !try_graph(context, seed + i, &tally);
     wnnContextRelease(context);
     wnnContextRelease(spoiled);
+    failed += wnnSharedWeightsGetByteLength(sharing.weights) > 0;
+    wnnSharedWeightsRelease(sharing.weights);
     if (spoiled_count)
         printf("%zu graphs with mistakes were taken for some\n", loaded_count);
     failed += spoiled_count && loaded_count == 0;

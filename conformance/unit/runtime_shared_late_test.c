@@ -167,8 +167,8 @@ static void require_shared(enum how with)
     for (uint32_t rows = 1; rows < 12; rows++)
         require_right(other, second, rows);
     REQUIRE_EQUAL_INT(wnnSharedWeightsGetByteLength(weights), bytes);
-    // What is made of these is there, they are not.
-    REQUIRE(atomic_load(&lent.calls) - calls <= 4);
+    // What is small, and what is gone when others have been made of it.
+    REQUIRE(atomic_load(&lent.calls) - calls <= 8);
     WNNGraph fixed = build_rows(other, 8, with, &sharing.chain);
     require_right(other, fixed, 8);
     fprintf(stderr, "%llu and %llu bytes packed of %llu, %ld constants asked for again\n",
@@ -177,7 +177,7 @@ static void require_shared(enum how with)
     // Where numbers are promised no filter is normalized while it is built.
     REQUIRE(wnnSharedWeightsGetByteLength(weights) <= bytes + (with == PROMISED ? 32 * 32 * 4 + 512 : 0));
     bytes = wnnSharedWeightsGetByteLength(weights);
-    REQUIRE(atomic_load(&lent.calls) - calls <= 8);
+    REQUIRE(atomic_load(&lent.calls) - calls <= 16);
     wnnGraphRelease(first);
     require_right(other, second, 12);
     REQUIRE_EQUAL_INT(wnnSharedWeightsGetByteLength(weights), bytes);
