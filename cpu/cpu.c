@@ -8,6 +8,7 @@
 #include "cpu/executable.h"
 #include "cpu/identity.h"
 #include "cpu/simd/isa.h"
+#include "cpu/simd/tiles.h"
 
 #include <string.h>
 
@@ -35,6 +36,12 @@ static void destroy_cpu(void *state)
 {
     struct cpu *cpu = state;
     wnn_release(cpu->allocator, cpu);
+}
+
+static bool preload(struct error *error)
+{
+    wnn_tiles();
+    return wnn_xnnpack_preload(error);
 }
 
 static const void *target_of(void *state)
@@ -233,7 +240,7 @@ const struct backend wnn_backend_cpu = {
     .views = true,
     .concat_in_place = true,
     .shows_operands = true,
-    .preload = wnn_xnnpack_preload,
+    .preload = preload,
     .create = create_cpu,
     .destroy = destroy_cpu,
     .target = target_of,

@@ -5,6 +5,7 @@
 #include "cpu/identity.h"
 
 #include "cpu/simd/isa.h"
+#include "cpu/simd/tiles.h"
 #include "cpu/xnnpack/xnnpack.h"
 #include "lib/text.h"
 
@@ -78,6 +79,8 @@ static void list_instructions(struct text *text)
     LIST("AVX-512VL", avx2 && WNN_CPU_HAS("avx512vl"));
     LIST("AVX-512VBMI", avx2 && WNN_CPU_HAS("avx512vbmi"));
     LIST("AVX-512VNNI", avx2 && WNN_CPU_HAS("avx512vnni"));
+    LIST("AMX-TILE", wnn_has_amx());
+    LIST("AMX-INT8", wnn_has_amx());
 #undef LIST
 }
 

@@ -297,6 +297,7 @@ static struct int8_gemm gemm_of(const struct int8_conv *conv)
         .unit = unit_of(conv),
         .in_place = unit_in_place(conv) != 0,
         .copies = unit_in_place(conv) != 0 && conv->inputs % 4 != 0,
+        .even = conv->inputs % 4 == 0 && is_in_order(conv),
         .argument = conv,
         .find = conv->inputs % 4 != 0 ? find_lines_of_patches
                 : is_in_order(conv)   ? find_pixels_in_order

@@ -7,12 +7,15 @@
 #include "cpu/matmul/int8.h"
 
 #include "cpu/matmul/gemm.h"
+#include "cpu/matmul/int8_tiles.h"
 #include "ops/geometry.h"
 
 #include <math.h>
 
 // More terms could overflow 32 bits: differences of bytes are at most 255.
 #define MAX_TERMS 33000
+
+#define MIN_TILE_ROWS 8 // are worth tiles
 
 // Bytes of B that stay in the second-level cache while rows of A go by.
 #define BLOCK_BYTES (512u * 1024)
@@ -331,11 +334,41 @@ void wnn_int8_gemm_pack(const struct int8_gemm *gemm, const struct parallel *par
 // Running
 // ---------------------------------------------------------------------------------------------------------------
 
+// Tiles take long to be made ready, and more where rows are made of small pieces, which are copied; one row
+// is limited by how fast B is read. What memory a run needs does not depend on whether the processor has
+// them.
+static bool is_worth_tiles(const struct int8_gemm *gemm)
+{
+    return gemm->kernels->finish[1] && gemm->m >= MIN_TILE_ROWS && gemm->unit * gemm->n >= 1024 &&
+           gemm->m * gemm->n * gemm->k >= 1 << 17;
+}
+
+// The groups of a row in steps of tiles.
+struct tile_steps {
+    size_t groups;  // of all steps, each counted once
+    size_t in_step; // groups
+    size_t count;
+    size_t copied; // of the steps, at most
+};
+
+static struct tile_steps tile_steps_of(const struct int8_gemm *gemm)
+{
+    size_t groups = group_count(gemm->kernels, gemm->k, gemm->unit);
+    struct tile_steps steps = {.groups = groups, .in_step = wnn_min(groups, WNN_INT8_TILE_GROUPS)};
+    steps.count = (groups + steps.in_step - 1) / steps.in_step;
+    // The last one if some of it is zeros; those that are of several pieces, or of rows at any places.
+    steps.copied = gemm->in_place && !gemm->even ? steps.count : groups % steps.in_step != 0;
+    return steps;
+}
+
 struct block {
     const struct int8_gemm *gemm;
     struct form form;
-    size_t column, columns; // of C
-    size_t groups;          // of panels, that share an item
+    const struct int8_tile_loops *tiles; // NULL: vectors
+    struct tile_steps steps;             // of them
+    unsigned mr;                         // rows of an item
+    size_t column, columns;              // of C
+    size_t groups;                       // of panels, that share an item
     size_t items, chunks;
     const int32_t *start; // what the sums of all columns begin with
     char *scratch;
@@ -343,10 +376,13 @@ struct block {
 };
 
 // Memory of one chunk: pointers to the pieces of rows, copies of rows, and of one row before it is widened.
+// For tiles, all that for several times kernels->mr rows, where their steps lie, and copies of steps.
 struct room {
     const void **pointers;
     char *rows;
     uint8_t *bytes;
+    struct int8_tile_rows *steps;
+    char *copies;
 };
 
 static size_t row_bytes(const struct int8_kernels *kernels, size_t k, size_t unit)
@@ -354,26 +390,47 @@ static size_t row_bytes(const struct int8_kernels *kernels, size_t k, size_t uni
     return 4 * group_count(kernels, k, unit);
 }
 
+static unsigned rows_of_item(const struct int8_gemm *gemm)
+{
+    return is_worth_tiles(gemm) ? WNN_INT8_TILE_ROWS : gemm->kernels->mr;
+}
+
+// Bytes of each part.
+struct room_sizes {
+    size_t pointers, rows, bytes, steps, copies;
+};
+
+static struct room_sizes measure_room(const struct int8_gemm *gemm)
+{
+    size_t bytes = row_bytes(gemm->kernels, gemm->k, gemm->unit), rows = rows_of_item(gemm);
+    struct room_sizes sizes = {.pointers = gemm->k / gemm->unit * rows * sizeof(void *),
+                               .rows = !gemm->in_place || gemm->copies ? rows * bytes : 0,
+                               .bytes = gemm->in_place ? 0 : bytes};
+    if (is_worth_tiles(gemm)) {
+        const struct tile_steps steps = tile_steps_of(gemm);
+        sizes.steps = 2 * steps.count * sizeof(struct int8_tile_rows);
+        sizes.copies = steps.copied * WNN_INT8_TILE_ROWS * WNN_TILE_BYTES;
+    }
+    return sizes;
+}
+
 static size_t room_bytes(const struct int8_gemm *gemm)
 {
-    size_t mr = gemm->kernels->mr, bytes = row_bytes(gemm->kernels, gemm->k, gemm->unit);
-    return wnn_aligned(gemm->k / gemm->unit * mr * sizeof(void *)) +
-           wnn_aligned(!gemm->in_place || gemm->copies ? mr * bytes : 0) +
-           wnn_aligned(gemm->in_place ? 0 : bytes);
+    const struct room_sizes sizes = measure_room(gemm);
+    return wnn_aligned(sizes.pointers) + wnn_aligned(sizes.rows) + wnn_aligned(sizes.bytes) +
+           wnn_aligned(sizes.steps) + wnn_aligned(sizes.copies);
 }
 
 static struct room room_of(const struct int8_gemm *gemm, char *memory)
 {
+    const struct room_sizes sizes = measure_room(gemm);
     struct scratch scratch = {memory};
-    const struct int8_kernels *kernels = gemm->kernels;
-    size_t bytes = row_bytes(kernels, gemm->k, gemm->unit);
-    struct room room = {.pointers =
-                            wnn_scratch_take(&scratch, gemm->k / gemm->unit * kernels->mr * sizeof(void *))};
-    if (gemm->in_place && !gemm->copies)
-        return room;
-    room.rows = wnn_scratch_take(&scratch, kernels->mr * bytes);
-    if (!gemm->in_place)
-        room.bytes = wnn_scratch_take(&scratch, bytes);
+    struct room room;
+    room.pointers = wnn_scratch_take(&scratch, sizes.pointers);
+    room.rows = wnn_scratch_take(&scratch, sizes.rows);
+    room.bytes = wnn_scratch_take(&scratch, sizes.bytes);
+    room.steps = wnn_scratch_take(&scratch, sizes.steps);
+    room.copies = wnn_scratch_take(&scratch, sizes.copies);
     return room;
 }
 
@@ -420,6 +477,90 @@ static void load_rows(const struct block *block, size_t row, unsigned count, uns
     }
 }
 
+// Pointers to the pieces of some rows are as far apart as those of parts of kernels->mr rows.
+static struct room part_of(const struct int8_gemm *gemm, const struct room *room, unsigned row)
+{
+    struct room part = *room;
+    part.pointers += row * (gemm->k / gemm->unit);
+    if (!gemm->in_place || gemm->copies)
+        part.rows += row * row_bytes(gemm->kernels, gemm->k, gemm->unit);
+    return part;
+}
+
+static const char *piece_of(const struct int8_gemm *gemm, const struct room *room, unsigned row, size_t piece)
+{
+    unsigned mr = gemm->kernels->mr;
+    return room->pointers[row / mr * mr * (gemm->k / gemm->unit) + piece * mr + row % mr];
+}
+
+// Whether `count` rows of a piece from `first` on are equally far apart.
+static bool find_stride(const struct int8_gemm *gemm, const struct room *room, unsigned first, unsigned count,
+                        size_t piece, struct int8_tile_rows *rows)
+{
+    uintptr_t at = (uintptr_t)piece_of(gemm, room, first, piece), stride = WNN_TILE_BYTES;
+    if (count > 1)
+        stride = (uintptr_t)piece_of(gemm, room, first + 1, piece) - at;
+    for (unsigned r = 2; r < count; r++)
+        if ((uintptr_t)piece_of(gemm, room, first + r, piece) != at + r * stride)
+            return false;
+    *rows = (struct int8_tile_rows){piece_of(gemm, room, first, piece), stride};
+    return true;
+}
+
+// `groups` groups of a row, from one of a piece on.
+static void copy_groups(const struct int8_gemm *gemm, const struct room *room, unsigned row, size_t piece,
+                        size_t group, size_t groups, char *to)
+{
+    size_t in_piece = group_count(gemm->kernels, gemm->unit, gemm->unit);
+    for (size_t some; groups > 0; groups -= some, to += 4 * some, piece++, group = 0) {
+        const char *from = piece_of(gemm, room, row, piece) + 4 * group;
+        some = wnn_min(groups, in_piece - group);
+        if (some == WNN_INT8_TILE_GROUPS)
+            memcpy(to, from, WNN_TILE_BYTES);
+        else
+            memcpy(to, from, 4 * some);
+    }
+}
+
+// Where the steps of 16 rows or less lie, in place or in copies.
+static void find_steps(const struct block *block, const struct room *room, unsigned first, unsigned count)
+{
+    const struct int8_gemm *gemm = block->gemm;
+    const struct tile_steps *steps = &block->steps;
+    size_t in_piece = group_count(gemm->kernels, gemm->unit, gemm->unit), half = first / WNN_TILE_ROWS;
+    char *copies = room->copies + first * WNN_TILE_BYTES;
+    for (size_t step = 0; step < steps->count; step++) {
+        struct int8_tile_rows *rows = &room->steps[2 * step + half];
+        size_t group = step * steps->in_step, groups = wnn_min(steps->in_step, steps->groups - group);
+        size_t zeros = steps->in_step - groups;
+        size_t piece = group / in_piece, in = group % in_piece;
+        if (zeros == 0 && in + groups <= in_piece && find_stride(gemm, room, first, count, piece, rows)) {
+            rows->base = (const char *)rows->base + 4 * in;
+            continue;
+        }
+        for (unsigned r = 0; r < count; r++) {
+            char *to = copies + r * WNN_TILE_BYTES;
+            memset(to, 0, 4 * zeros);
+            copy_groups(gemm, room, first + r, piece, in, groups, to + 4 * zeros);
+        }
+        *rows = (struct int8_tile_rows){copies, WNN_TILE_BYTES};
+        copies += WNN_INT8_TILE_ROWS * WNN_TILE_BYTES;
+    }
+}
+
+static void load_tile_rows(const struct block *block, size_t row, unsigned count, const struct room *room,
+                           int32_t *row_start)
+{
+    unsigned mr = block->gemm->kernels->mr;
+    for (unsigned first = 0, some; first < count; first += some) {
+        struct room part = part_of(block->gemm, room, first);
+        some = (unsigned)wnn_min(mr, count - first);
+        load_rows(block, row + first, some, some, &part, row_start + first);
+    }
+    for (unsigned first = 0; first < count; first += WNN_TILE_ROWS)
+        find_steps(block, room, first, (unsigned)wnn_min(WNN_TILE_ROWS, count - first));
+}
+
 static void store(const struct int8_gemm *gemm, const char *tile, size_t tile_row, size_t row, unsigned rows,
                   size_t column, unsigned columns)
 {
@@ -437,21 +578,52 @@ static void store(const struct int8_gemm *gemm, const char *tile, size_t tile_ro
     }
 }
 
-// A row of tiles: panels [begin, end) of the block.
-static void compute_tiles(const struct block *block, size_t row, unsigned rows, unsigned height, size_t begin,
-                          size_t end, const struct room *room, const int32_t *row_start)
+// A row of tiles of vectors.
+struct tile_row {
+    size_t row;
+    unsigned rows, height; // those that there are, those of the loop
+    const struct room *room;
+    const int32_t *starts;
+    struct tile_file *file;
+};
+
+// One tile of `vectors` vectors.
+static void compute_tile(const struct block *block, const struct tile_row *row, size_t column,
+                         unsigned vectors, const struct int8_finish *finish, void *c, size_t ldc)
 {
     const struct int8_gemm *gemm = block->gemm;
     const struct int8_kernels *kernels = gemm->kernels;
-    unsigned lanes = kernels->lanes, width = 2 * lanes;
     size_t all = padded_columns(kernels, gemm->n), pieces = gemm->k / gemm->unit;
     size_t groups = group_count(kernels, gemm->unit, gemm->unit);
+    const char *b = gemm->packed + 4 * (3 * all + column * pieces * groups);
+    if (!block->tiles) {
+        kernels->tile[block->form.a_signed][vectors - 1][row->height](row->room->pointers, pieces, groups, b,
+                                                                      row->starts, finish, c, ldc);
+        return;
+    }
+    _Alignas(64) int32_t sums[WNN_INT8_TILE_ROWS][WNN_INT8_TILE_COLUMNS];
+    const struct int8_tile_product product = {.rows = row->room->steps,
+                                              .steps = block->steps.count,
+                                              .groups = block->steps.groups,
+                                              .b = b,
+                                              .vectors = vectors,
+                                              .a_signed = block->form.a_signed};
+    block->tiles->multiply(row->file, &product, sums);
+    kernels->finish[vectors - 1]((const int32_t(*)[WNN_INT8_MAX_NR])sums, row->rows, row->starts, finish, c,
+                                 ldc);
+}
+
+// Panels [begin, end) of the block.
+static void compute_tiles(const struct block *block, const struct tile_row *row, size_t begin, size_t end)
+{
+    const struct int8_gemm *gemm = block->gemm;
+    unsigned lanes = gemm->kernels->lanes, width = 2 * lanes;
     size_t size = gemm->numbers.finish.bytes ? 1 : sizeof(float);
     struct int8_finish finish = gemm->numbers.finish;
-    const float *scale = (const float *)(const void *)gemm->packed + all, *offset = scale + all;
-    const char *panels = (const char *)(offset + all);
-    bool direct = gemm->place == NULL && gemm->column_stride == 1 && rows == height;
-    _Alignas(64) char tile[WNN_INT8_MAX_MR * WNN_INT8_MAX_NR * sizeof(float)];
+    const float *scale = (const float *)(const void *)gemm->packed + padded_columns(gemm->kernels, gemm->n);
+    const float *offset = scale + padded_columns(gemm->kernels, gemm->n);
+    bool direct = gemm->place == NULL && gemm->column_stride == 1 && row->rows == row->height;
+    _Alignas(64) char tile[WNN_INT8_TILE_ROWS * WNN_INT8_MAX_NR * sizeof(float)];
 
     for (size_t column = block->column + begin * width; begin < end; begin++, column += width) {
         unsigned columns = (unsigned)wnn_min(width, gemm->n - column), vectors = columns > lanes ? 2 : 1;
@@ -460,33 +632,46 @@ static void compute_tiles(const struct block *block, size_t row, unsigned rows, 
         finish.start = block->start + column;
         finish.scale = scale + column;
         finish.offset = offset + column;
-        kernels->tile[block->form.a_signed][vectors - 1][height](
-            room->pointers, pieces, groups, panels + 4 * column * pieces * groups, row_start, &finish,
-            whole ? gemm->c + (row * gemm->row_stride + column) * size : tile, ldc);
+        compute_tile(block, row, column, vectors, &finish,
+                     whole ? gemm->c + (row->row * gemm->row_stride + column) * size : tile, ldc);
         if (!whole)
-            store(gemm, tile, ldc, row, rows, column, columns);
+            store(gemm, tile, ldc, row->row, row->rows, column, columns);
     }
 }
 
+// Points at the rows of an item.
+static void load_item(const struct block *block, struct tile_row *row, int32_t *starts)
+{
+    const struct int8_kernels *kernels = block->gemm->kernels;
+    row->starts = starts;
+    row->height = row->rows;
+    if (block->tiles) {
+        load_tile_rows(block, row->row, row->rows, row->room, starts);
+        block->tiles->configure(row->file, row->rows, (unsigned)block->steps.in_step);
+        return;
+    }
+    while (kernels->tile[0][0][row->height] == NULL)
+        row->height++;
+    load_rows(block, row->row, row->rows, row->height, row->room, starts);
+}
+
 // Items are groups of panels of one row of tiles.
-static void compute_items(const struct block *block, size_t begin, size_t end, const struct room *room)
+static void compute_items(const struct block *block, size_t begin, size_t end, const struct room *room,
+                          struct tile_file *file)
 {
     const struct int8_gemm *gemm = block->gemm;
-    const struct int8_kernels *kernels = gemm->kernels;
-    size_t panels = (block->columns + 2 * kernels->lanes - 1) / (2 * kernels->lanes);
-    size_t row = begin / block->groups * kernels->mr, group = begin % block->groups;
+    size_t width = 2 * gemm->kernels->lanes, panels = (block->columns + width - 1) / width;
+    size_t group = begin % block->groups;
+    struct tile_row row = {.row = begin / block->groups * block->mr, .room = room, .file = file};
 
-    for (size_t item = begin; item < end; row += kernels->mr, group = 0) {
+    for (size_t item = begin; item < end; row.row += block->mr, group = 0) {
         if (wnn_interrupted(gemm->interrupt))
             return;
-        int32_t row_start[WNN_INT8_MAX_MR] = {0};
-        unsigned rows = (unsigned)wnn_min(kernels->mr, gemm->m - row), height = rows;
-        while (kernels->tile[0][0][height] == NULL)
-            height++;
-        load_rows(block, row, rows, height, room, row_start);
+        int32_t starts[WNN_INT8_TILE_ROWS] = {0};
+        row.rows = (unsigned)wnn_min(block->mr, gemm->m - row.row);
+        load_item(block, &row, starts);
         size_t last = wnn_min(block->groups, group + (end - item));
-        compute_tiles(block, row, rows, height, panels * group / block->groups, panels * last / block->groups,
-                      room, row_start);
+        compute_tiles(block, &row, panels * group / block->groups, panels * last / block->groups);
         item += last - group;
     }
 }
@@ -494,11 +679,15 @@ static void compute_items(const struct block *block, size_t begin, size_t end, c
 static void compute_chunks(void *argument, size_t begin, size_t end)
 {
     const struct block *block = argument;
+    struct tile_file file;
+    file.config.palette = 0;
     for (size_t chunk = begin; chunk < end; chunk++) {
         struct room room = room_of(block->gemm, block->scratch + chunk * block->scratch_bytes);
         compute_items(block, block->items * chunk / block->chunks, block->items * (chunk + 1) / block->chunks,
-                      &room);
+                      &room, &file);
     }
+    if (block->tiles)
+        block->tiles->release(&file);
 }
 
 static size_t max_chunks(unsigned threads)
@@ -534,10 +723,15 @@ void wnn_int8_gemm_run(const struct int8_gemm *description, const struct paralle
     struct int8_gemm interruptible = *description, *gemm = &interruptible;
     gemm->interrupt = parallel->interrupt;
     const struct int8_kernels *kernels = gemm->kernels;
-    size_t width = 2 * kernels->lanes, row_count = (gemm->m + kernels->mr - 1) / kernels->mr;
+    const struct int8_tile_loops *tiles = is_worth_tiles(gemm) ? wnn_int8_tile_loops(wnn_tiles()) : NULL;
+    unsigned mr = tiles ? WNN_INT8_TILE_ROWS : kernels->mr;
+    size_t width = 2 * kernels->lanes, row_count = (gemm->m + mr - 1) / mr;
     size_t column_bytes = row_bytes(kernels, gemm->k, gemm->unit);
     struct block block = {.gemm = gemm,
                           .form = form_of(gemm),
+                          .tiles = tiles,
+                          .steps = tile_steps_of(gemm),
+                          .mr = mr,
                           .start = find_start(gemm, (int32_t *)(void *)scratch),
                           .scratch = scratch + start_bytes(gemm),
                           .scratch_bytes = room_bytes(gemm)};
@@ -649,6 +843,7 @@ static struct int8_gemm gemm_of(const struct int8_product *product)
         .k = product->k,
         .unit = product->k,
         .in_place = kernels->size == 1 && product->k % 4 == 0,
+        .even = true,
         .argument = product,
         .find = find_rows,
         .copy = copy_row,

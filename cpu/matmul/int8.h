@@ -63,6 +63,11 @@ struct int8_kernels {
     // Tiles by [a is signed][vectors - 1][rows]; NULL means the next larger number of rows.
     wnn_int8_tile tile[2][2][WNN_INT8_MAX_MR + 1];
 
+    // (optional, by vectors - 1) What a tile does with its sums, for `rows` rows that were summed elsewhere
+    // (int8_tiles.h), from 0 on.
+    void (*finish[2])(const int32_t sums[][WNN_INT8_MAX_NR], unsigned rows, const int32_t *row_start,
+                      const struct int8_finish *finish, void *c, size_t ldc);
+
     // The sum of bytes; NULL unless size is 1.
     int32_t (*sum)(const void *bytes, size_t count, bool is_signed);
 
@@ -140,6 +145,7 @@ struct int8_gemm {
     size_t unit;          // k, or a divisor of k: pieces of a row of A that lie side by side
     bool in_place;        // rows of A can be read where they are, each piece up to a multiple of 4 bytes
     bool copies;          // in_place, but `find` needs room for those that can not
+    bool even;            // in_place, in one piece, and all rows are equally far apart
     const void *argument; // for the functions
     const struct interrupt *interrupt; // of the execution, or NULL
 
