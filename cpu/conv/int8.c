@@ -122,30 +122,34 @@ static struct patch patch_of(const struct int8_conv *conv, size_t row)
                           (int64_t)x * conv->stride[1] - conv->padding[1]};
 }
 
+// The taps of `count` output pixels that lie side by side.
+static void find_taps(const struct int8_conv *conv, struct patch patch, unsigned count, unsigned mr,
+                      const void **pointers)
+{
+    const uint64_t width = (uint64_t)conv->in_size[1];
+    const size_t stride = conv->in_x;
+    for (size_t ky = 0; ky < conv->taps[0]; ky++) {
+        const int64_t y = patch.y + (int64_t)ky * conv->dilation[0];
+        const bool inside = y >= 0 && y < conv->in_size[0];
+        const uint8_t *line = inside ? patch.image + (size_t)y * conv->in_y : conv->line;
+        for (size_t kx = 0; kx < conv->taps[1]; kx++, pointers += mr) {
+            int64_t x = patch.x + (int64_t)kx * conv->dilation[1];
+            for (unsigned r = 0; r < count; r++, x += conv->stride[1])
+                pointers[r] = inside && (uint64_t)x < width ? line + (size_t)x * stride : conv->line;
+        }
+    }
+}
+
 // Pieces are pixels, of a multiple of four channels.
 static void find_pixels_of_patches(const struct int8_gemm *gemm, size_t row, unsigned count,
                                    const void **pointers, uint8_t *room)
 {
     const struct int8_conv *conv = gemm->argument;
-    unsigned mr = gemm->kernels->mr;
     size_t x = row % conv->out_size[1];
-    struct patch patch = patch_of(conv, row);
     (void)room;
-    for (unsigned r = 0; r < count; r++) {
-        const void **at = pointers + r;
-        for (size_t ky = 0; ky < conv->taps[0]; ky++) {
-            int64_t y = patch.y + (int64_t)ky * conv->dilation[0];
-            for (size_t kx = 0; kx < conv->taps[1]; kx++, at += mr) {
-                const uint8_t *from = pixel(conv, patch.image, y, patch.x + (int64_t)kx * conv->dilation[1]);
-                *at = from ? from : conv->line;
-            }
-        }
-        patch.x += conv->stride[1];
-        if (++x == conv->out_size[1]) {
-            x = 0;
-            if (r + 1 < count)
-                patch = patch_of(conv, row + r + 1);
-        }
+    for (unsigned r = 0, some; r < count; r += some, x = 0) {
+        some = (unsigned)wnn_min(count - r, conv->out_size[1] - x);
+        find_taps(conv, patch_of(conv, row + r), some, gemm->kernels->mr, pointers + r);
     }
 }
 

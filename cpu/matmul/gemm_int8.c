@@ -15,8 +15,6 @@
 // More terms could overflow 32 bits: differences of bytes are at most 255.
 #define MAX_TERMS 33000
 
-#define MIN_TILE_ROWS 8 // are worth tiles
-
 // Bytes of B that stay in the second-level cache while rows of A go by.
 #define BLOCK_BYTES (512u * 1024)
 
@@ -194,19 +192,6 @@ bool wnn_int8_activates(const struct node *node)
 // Packing: what happens to columns, then the panels. The last panel of half as many columns is half as wide.
 // ---------------------------------------------------------------------------------------------------------------
 
-// How many elements make 32 bits.
-static size_t group_terms(const struct int8_kernels *kernels)
-{
-    return 4 / kernels->size;
-}
-
-// Of a row of A in pieces of `unit` terms.
-static size_t group_count(const struct int8_kernels *kernels, size_t k, size_t unit)
-{
-    size_t terms = group_terms(kernels);
-    return k / unit * ((unit + terms - 1) / terms);
-}
-
 static size_t padded_columns(const struct int8_kernels *kernels, size_t n)
 {
     return wnn_round_up(n, kernels->lanes);
@@ -216,7 +201,7 @@ size_t wnn_int8_gemm_packed_bytes(const struct int8_kernels *kernels, size_t n, 
 {
     size_t columns = padded_columns(kernels, n);
     return wnn_aligned(columns * 3 * sizeof(int32_t) +
-                       columns * group_count(kernels, k, unit) * sizeof(int32_t));
+                       columns * wnn_int8_group_count(kernels, k, unit) * sizeof(int32_t));
 }
 
 // The numbers of a product as tiles take them: what is added to every b, and the zero points then.
@@ -261,7 +246,7 @@ static uint32_t pack_column(const struct int8_gemm *gemm, const struct form *for
     uint8_t bytes[PIECE] = {0};
     int16_t wide[PIECE] = {0};
     const char *from = kernels->size == 2 ? (const char *)wide : (const char *)bytes;
-    size_t groups = (count + group_terms(kernels) - 1) / group_terms(kernels);
+    size_t groups = (count + wnn_int8_group_terms(kernels) - 1) / wnn_int8_group_terms(kernels);
     if (kernels->size == 1) {
         for (size_t i = 0; i < count; i++)
             bytes[i] = (uint8_t)(weights[i] + form->change);
@@ -287,7 +272,8 @@ static void pack_panels(void *argument, size_t begin, size_t end)
     const struct int8_gemm *gemm = packing->gemm;
     const struct int8_kernels *kernels = gemm->kernels;
     struct form form = form_of(gemm);
-    size_t terms = group_terms(kernels), groups = group_count(kernels, gemm->unit, gemm->unit);
+    size_t terms = wnn_int8_group_terms(kernels),
+           groups = wnn_int8_group_count(kernels, gemm->unit, gemm->unit);
     size_t columns = padded_columns(kernels, gemm->n), whole = 2 * kernels->lanes;
     int32_t *start = (int32_t *)(void *)packing->packed;
     float *scale = (float *)(start + columns), *offset = scale + columns;
@@ -296,13 +282,13 @@ static void pack_panels(void *argument, size_t begin, size_t end)
     for (size_t panel = begin; panel < end; panel++) {
         size_t first = panel * whole, width = wnn_min(whole, columns - first);
         size_t count = wnn_min(width, gemm->n - first), place[WNN_INT8_MAX_NR];
-        char *to = panels + 4 * first * group_count(kernels, gemm->k, gemm->unit);
+        char *to = panels + 4 * first * wnn_int8_group_count(kernels, gemm->k, gemm->unit);
         uint8_t weights[PIECE];
         uint32_t sum[WNN_INT8_MAX_NR] = {0};
         for (size_t i = 0; i < width; i++)
             place[i] = kernels->ordered && width == whole ? wnn_int8_column_order(i) : i;
         if (count < width)
-            memset(to, 0, 4 * width * group_count(kernels, gemm->k, gemm->unit));
+            memset(to, 0, 4 * width * wnn_int8_group_count(kernels, gemm->k, gemm->unit));
         for (size_t piece = 0; piece < gemm->k; piece += gemm->unit, to += 4 * width * groups)
             for (size_t i = 0, length; i < gemm->unit; i += length) {
                 length = wnn_min(PIECE, gemm->unit - i);
@@ -334,38 +320,11 @@ void wnn_int8_gemm_pack(const struct int8_gemm *gemm, const struct parallel *par
 // Running
 // ---------------------------------------------------------------------------------------------------------------
 
-// Tiles take long to be made ready, and more where rows are made of small pieces, which are copied; one row
-// is limited by how fast B is read. What memory a run needs does not depend on whether the processor has
-// them.
-static bool is_worth_tiles(const struct int8_gemm *gemm)
-{
-    return gemm->kernels->finish[1] && gemm->m >= MIN_TILE_ROWS && gemm->unit * gemm->n >= 1024 &&
-           gemm->m * gemm->n * gemm->k >= 1 << 17;
-}
-
-// The groups of a row in steps of tiles.
-struct tile_steps {
-    size_t groups;  // of all steps, each counted once
-    size_t in_step; // groups
-    size_t count;
-    size_t copied; // of the steps, at most
-};
-
-static struct tile_steps tile_steps_of(const struct int8_gemm *gemm)
-{
-    size_t groups = group_count(gemm->kernels, gemm->k, gemm->unit);
-    struct tile_steps steps = {.groups = groups, .in_step = wnn_min(groups, WNN_INT8_TILE_GROUPS)};
-    steps.count = (groups + steps.in_step - 1) / steps.in_step;
-    // The last one if some of it is zeros; those that are of several pieces, or of rows at any places.
-    steps.copied = gemm->in_place && !gemm->even ? steps.count : groups % steps.in_step != 0;
-    return steps;
-}
-
 struct block {
     const struct int8_gemm *gemm;
     struct form form;
     const struct int8_tile_loops *tiles; // NULL: vectors
-    struct tile_steps steps;             // of them
+    struct int8_tile_steps steps;        // of them
     unsigned mr;                         // rows of an item
     size_t column, columns;              // of C
     size_t groups;                       // of panels, that share an item
@@ -387,12 +346,12 @@ struct room {
 
 static size_t row_bytes(const struct int8_kernels *kernels, size_t k, size_t unit)
 {
-    return 4 * group_count(kernels, k, unit);
+    return 4 * wnn_int8_group_count(kernels, k, unit);
 }
 
 static unsigned rows_of_item(const struct int8_gemm *gemm)
 {
-    return is_worth_tiles(gemm) ? WNN_INT8_TILE_ROWS : gemm->kernels->mr;
+    return wnn_int8_worth_tiles(gemm) ? WNN_INT8_TILE_ROWS : gemm->kernels->mr;
 }
 
 // Bytes of each part.
@@ -406,8 +365,8 @@ static struct room_sizes measure_room(const struct int8_gemm *gemm)
     struct room_sizes sizes = {.pointers = gemm->k / gemm->unit * rows * sizeof(void *),
                                .rows = !gemm->in_place || gemm->copies ? rows * bytes : 0,
                                .bytes = gemm->in_place ? 0 : bytes};
-    if (is_worth_tiles(gemm)) {
-        const struct tile_steps steps = tile_steps_of(gemm);
+    if (wnn_int8_worth_tiles(gemm)) {
+        const struct int8_tile_steps steps = wnn_int8_tile_steps(gemm);
         sizes.steps = 2 * steps.count * sizeof(struct int8_tile_rows);
         sizes.copies = steps.copied * WNN_INT8_TILE_ROWS * WNN_TILE_BYTES;
     }
@@ -487,67 +446,6 @@ static struct room part_of(const struct int8_gemm *gemm, const struct room *room
     return part;
 }
 
-static const char *piece_of(const struct int8_gemm *gemm, const struct room *room, unsigned row, size_t piece)
-{
-    unsigned mr = gemm->kernels->mr;
-    return room->pointers[row / mr * mr * (gemm->k / gemm->unit) + piece * mr + row % mr];
-}
-
-// Whether `count` rows of a piece from `first` on are equally far apart.
-static bool find_stride(const struct int8_gemm *gemm, const struct room *room, unsigned first, unsigned count,
-                        size_t piece, struct int8_tile_rows *rows)
-{
-    uintptr_t at = (uintptr_t)piece_of(gemm, room, first, piece), stride = WNN_TILE_BYTES;
-    if (count > 1)
-        stride = (uintptr_t)piece_of(gemm, room, first + 1, piece) - at;
-    for (unsigned r = 2; r < count; r++)
-        if ((uintptr_t)piece_of(gemm, room, first + r, piece) != at + r * stride)
-            return false;
-    *rows = (struct int8_tile_rows){piece_of(gemm, room, first, piece), stride};
-    return true;
-}
-
-// `groups` groups of a row, from one of a piece on.
-static void copy_groups(const struct int8_gemm *gemm, const struct room *room, unsigned row, size_t piece,
-                        size_t group, size_t groups, char *to)
-{
-    size_t in_piece = group_count(gemm->kernels, gemm->unit, gemm->unit);
-    for (size_t some; groups > 0; groups -= some, to += 4 * some, piece++, group = 0) {
-        const char *from = piece_of(gemm, room, row, piece) + 4 * group;
-        some = wnn_min(groups, in_piece - group);
-        if (some == WNN_INT8_TILE_GROUPS)
-            memcpy(to, from, WNN_TILE_BYTES);
-        else
-            memcpy(to, from, 4 * some);
-    }
-}
-
-// Where the steps of 16 rows or less lie, in place or in copies.
-static void find_steps(const struct block *block, const struct room *room, unsigned first, unsigned count)
-{
-    const struct int8_gemm *gemm = block->gemm;
-    const struct tile_steps *steps = &block->steps;
-    size_t in_piece = group_count(gemm->kernels, gemm->unit, gemm->unit), half = first / WNN_TILE_ROWS;
-    char *copies = room->copies + first * WNN_TILE_BYTES;
-    for (size_t step = 0; step < steps->count; step++) {
-        struct int8_tile_rows *rows = &room->steps[2 * step + half];
-        size_t group = step * steps->in_step, groups = wnn_min(steps->in_step, steps->groups - group);
-        size_t zeros = steps->in_step - groups;
-        size_t piece = group / in_piece, in = group % in_piece;
-        if (zeros == 0 && in + groups <= in_piece && find_stride(gemm, room, first, count, piece, rows)) {
-            rows->base = (const char *)rows->base + 4 * in;
-            continue;
-        }
-        for (unsigned r = 0; r < count; r++) {
-            char *to = copies + r * WNN_TILE_BYTES;
-            memset(to, 0, 4 * zeros);
-            copy_groups(gemm, room, first + r, piece, in, groups, to + 4 * zeros);
-        }
-        *rows = (struct int8_tile_rows){copies, WNN_TILE_BYTES};
-        copies += WNN_INT8_TILE_ROWS * WNN_TILE_BYTES;
-    }
-}
-
 static void load_tile_rows(const struct block *block, size_t row, unsigned count, const struct room *room,
                            int32_t *row_start)
 {
@@ -557,8 +455,7 @@ static void load_tile_rows(const struct block *block, size_t row, unsigned count
         some = (unsigned)wnn_min(mr, count - first);
         load_rows(block, row + first, some, some, &part, row_start + first);
     }
-    for (unsigned first = 0; first < count; first += WNN_TILE_ROWS)
-        find_steps(block, room, first, (unsigned)wnn_min(WNN_TILE_ROWS, count - first));
+    wnn_int8_tile_find(block->gemm, &block->steps, room->pointers, count, room->copies, room->steps);
 }
 
 static void store(const struct int8_gemm *gemm, const char *tile, size_t tile_row, size_t row, unsigned rows,
@@ -594,7 +491,7 @@ static void compute_tile(const struct block *block, const struct tile_row *row, 
     const struct int8_gemm *gemm = block->gemm;
     const struct int8_kernels *kernels = gemm->kernels;
     size_t all = padded_columns(kernels, gemm->n), pieces = gemm->k / gemm->unit;
-    size_t groups = group_count(kernels, gemm->unit, gemm->unit);
+    size_t groups = wnn_int8_group_count(kernels, gemm->unit, gemm->unit);
     const char *b = gemm->packed + 4 * (3 * all + column * pieces * groups);
     if (!block->tiles) {
         kernels->tile[block->form.a_signed][vectors - 1][row->height](row->room->pointers, pieces, groups, b,
@@ -723,14 +620,15 @@ void wnn_int8_gemm_run(const struct int8_gemm *description, const struct paralle
     struct int8_gemm interruptible = *description, *gemm = &interruptible;
     gemm->interrupt = parallel->interrupt;
     const struct int8_kernels *kernels = gemm->kernels;
-    const struct int8_tile_loops *tiles = is_worth_tiles(gemm) ? wnn_int8_tile_loops(wnn_tiles()) : NULL;
+    const struct int8_tile_loops *tiles =
+        wnn_int8_worth_tiles(gemm) ? wnn_int8_tile_loops(wnn_tiles()) : NULL;
     unsigned mr = tiles ? WNN_INT8_TILE_ROWS : kernels->mr;
     size_t width = 2 * kernels->lanes, row_count = (gemm->m + mr - 1) / mr;
     size_t column_bytes = row_bytes(kernels, gemm->k, gemm->unit);
     struct block block = {.gemm = gemm,
                           .form = form_of(gemm),
                           .tiles = tiles,
-                          .steps = tile_steps_of(gemm),
+                          .steps = wnn_int8_tile_steps(gemm),
                           .mr = mr,
                           .start = find_start(gemm, (int32_t *)(void *)scratch),
                           .scratch = scratch + start_bytes(gemm),

@@ -180,6 +180,19 @@ static inline void wnn_int8_gather(const uint8_t *from, size_t stride, size_t co
     }
 }
 
+// How many elements make 32 bits.
+static inline size_t wnn_int8_group_terms(const struct int8_kernels *kernels)
+{
+    return 4 / kernels->size;
+}
+
+// Groups of a row of A in pieces of `unit` terms.
+static inline size_t wnn_int8_group_count(const struct int8_kernels *kernels, size_t k, size_t unit)
+{
+    size_t terms = wnn_int8_group_terms(kernels);
+    return k / unit * ((unit + terms - 1) / terms);
+}
+
 size_t wnn_int8_gemm_packed_bytes(const struct int8_kernels *kernels, size_t n, size_t k, size_t unit);
 
 // Packs B; nothing of A and C is looked at, and this processor need not be the one that the kernels are for.

@@ -6,6 +6,7 @@
 #ifndef CPU_MATMUL_INT8_TILES_H_
 #define CPU_MATMUL_INT8_TILES_H_
 
+#include "cpu/matmul/int8.h"
 #include "cpu/simd/tiles.h"
 
 enum {
@@ -37,6 +38,24 @@ struct int8_tile_loops {
                      int32_t sums[WNN_INT8_TILE_ROWS][WNN_INT8_TILE_COLUMNS]);
     void (*release)(struct tile_file *file);
 };
+
+// Whether they are faster than vectors, wherever there are tiles.
+bool wnn_int8_worth_tiles(const struct int8_gemm *gemm);
+
+// The groups of a row in steps.
+struct int8_tile_steps {
+    size_t groups;  // of all steps, each counted once
+    size_t in_step; // groups
+    size_t count;
+    size_t copied; // of the steps, at most
+};
+struct int8_tile_steps wnn_int8_tile_steps(const struct int8_gemm *gemm);
+
+// Where the steps of `count` rows lie, as [step][2], in place or in copies: there is room for the steps that
+// may be copied, of WNN_INT8_TILE_ROWS rows. Pointers are what gemm->find makes of kernels->mr rows, one
+// after the other.
+void wnn_int8_tile_find(const struct int8_gemm *gemm, const struct int8_tile_steps *steps,
+                        const void *const *pointers, unsigned count, char *copies, struct int8_tile_rows *to);
 
 // NULL: there are no tiles.
 const struct int8_tile_loops *wnn_int8_tile_loops(enum tiles tiles);
