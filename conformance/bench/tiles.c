@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What tiles (AMX) are worth: products and convolutions of 8-bit integers on tiles, on vectors alone, and in
-// float32, which take turns on one thread. Shows the best of each in 10^9 operations a second.
+// float32, which take turns on one thread; and likewise products of rows that are rounded to 8 bits
+// (WNNNumerics_Fast) by matrices of 8 or 4 bits with scales for blocks of 32. Shows the best of each in 10^9
+// operations a second.
 
 #include "cpu/simd/tiles.h"
 #include "conformance/clock.h"
@@ -20,6 +22,7 @@
 static const struct size {
     uint32_t m, k, n;
     uint32_t image, channels, outputs, filter;
+    uint32_t bits; // of a matrix that floats are multiplied with
 } sizes[] = {
     {.m = 128, .k = 768, .n = 3072},
     {.m = 512, .k = 512, .n = 512},
@@ -31,6 +34,9 @@ static const struct size {
     {.image = 28, .channels = 128, .outputs = 128, .filter = 3},
     {.image = 14, .channels = 1024, .outputs = 256, .filter = 1},
     {.image = 14, .channels = 1024, .outputs = 1024, .filter = 1},
+    {.m = 128, .k = 1024, .n = 1024, .bits = 8},
+    {.m = 128, .k = 1024, .n = 1024, .bits = 4},
+    {.m = 16, .k = 1024, .n = 1024, .bits = 4},
 };
 
 static void fail(const char *what, const char *why)
@@ -78,8 +84,8 @@ static void *random_data(WNNDataType type, size_t count)
 static WNNOperand constant(WNNGraphBuilder b, WNNDataType type, WNNUint32List shape, const void *data)
 {
     WNNOperandDescriptor descriptor = {NULL, type, shape};
-    size_t size = type == WNNDataType_Float32 ? sizeof(float) : 1;
-    return wnnGraphBuilderConstant(b, &descriptor, data, size * elements(shape));
+    size_t bits = type == WNNDataType_Float32 ? 32 : type == WNNDataType_Uint4 ? 4 : 8;
+    return wnnGraphBuilderConstant(b, &descriptor, data, bits * elements(shape) / 8);
 }
 
 // One scale and zero point.
@@ -92,6 +98,19 @@ static struct steps make_steps(WNNGraphBuilder b, WNNDataType type, float scale,
     static const uint32_t ones[] = {1, 1, 1, 1};
     return (struct steps){constant(b, WNNDataType_Float32, (WNNUint32List){ones, rank}, &scale),
                           constant(b, type, (WNNUint32List){ones, rank}, &zero)};
+}
+
+static WNNOperand scale_blocks(WNNGraphBuilder b, const struct size *size, WNNDataType type, WNNOperand w)
+{
+    const uint32_t blocks[] = {size->k / 32, size->n};
+    const WNNUint32List shape = {blocks, 2};
+    void *scales = random_data(WNNDataType_Float32, elements(shape)),
+         *zeros = random_data(WNNDataType_Uint8, elements(shape));
+    w = wnnGraphBuilderDequantizeLinear(b, w, constant(b, WNNDataType_Float32, shape, scales),
+                                        constant(b, type, shape, zeros), NULL);
+    free(scales);
+    free(zeros);
+    return w;
 }
 
 static WNNOperand compute_layer(WNNGraphBuilder b, const struct size *size, WNNOperand x, WNNOperand w)
@@ -128,7 +147,10 @@ static struct subject build(WNNContext context, const struct size *size, bool qu
     size_t rank = size->m ? 2 : 4;
     WNNUint32List input = {size->m ? matrix : image, rank}, second = {size->m ? weights : filter, rank};
     WNNDataType type = quantized ? WNNDataType_Uint8 : WNNDataType_Float32,
-                weight_type = quantized ? WNNDataType_Int8 : WNNDataType_Float32;
+                weight_type = quantized         ? WNNDataType_Int8
+                              : size->bits == 4 ? WNNDataType_Uint4
+                              : size->bits == 8 ? WNNDataType_Uint8
+                                                : WNNDataType_Float32;
     WNNOperandDescriptor descriptor = {NULL, type, input};
     WNNGraphBuilder b;
     if (wnnContextCreateGraphBuilder(context, &b))
@@ -142,6 +164,8 @@ static struct subject build(WNNContext context, const struct size *size, bool qu
         x = wnnGraphBuilderDequantizeLinear(b, x, in.scale, in.zero, NULL);
         w = wnnGraphBuilderDequantizeLinear(b, w, by.scale, by.zero, NULL);
     }
+    if (size->bits)
+        w = scale_blocks(b, size, weight_type, w);
     WNNOperand y = compute_layer(b, size, x, w);
     WNNUint32List shape = wnnOperandGetShape(y);
     size_t out = elements(shape), bytes = quantized ? 1 : sizeof(float);
@@ -188,27 +212,15 @@ static double run(WNNContext context, const struct subject *subject)
     return best;
 }
 
-static void measure(WNNContext context, const struct size *size, enum tiles tiles)
+static void show(const struct size *size, const double best[3])
 {
-    struct subject quantized = build(context, size, true), floats = build(context, size, false);
-    double best[3] = {INFINITY, INFINITY, INFINITY}, end = now_seconds() + SECONDS;
-    uint8_t *other = allocate(quantized.out.byteLength);
-    for (unsigned round = 0; round < ROUNDS || now_seconds() < end; round++) {
-        for (unsigned i = 0; i < 2; i++) {
-            wnn_tiles_force(i == 0 ? tiles : WNN_TILES_NONE);
-            best[i] = fmin(best[i], run(context, &quantized));
-            if (i == 0)
-                memcpy(other, quantized.out.data, quantized.out.byteLength);
-        }
-        if (memcmp(other, quantized.out.data, quantized.out.byteLength) != 0)
-            fail("tiles", "other results than on vectors");
-        best[2] = fmin(best[2], run(context, &floats));
-    }
     char name[64];
     double pixels = (double)size->image * size->image * size->filter * size->filter,
            operations =
                2 * (size->m ? (double)size->m * size->k * size->n : pixels * size->channels * size->outputs);
-    if (size->m)
+    if (size->bits)
+        snprintf(name, sizeof name, "rounded rows %ux%ux%u, %u bits", size->m, size->k, size->n, size->bits);
+    else if (size->m)
         snprintf(name, sizeof name, "product %ux%ux%u", size->m, size->k, size->n);
     else
         snprintf(name, sizeof name, "convolution %ux%ux%u, %ux%u to %u", size->image, size->image,
@@ -218,32 +230,61 @@ static void measure(WNNContext context, const struct size *size, enum tiles tile
         printf(" %8.1f", operations / best[i] * 1e-9);
     printf("   %5.2f %5.2f\n", best[1] / best[0], best[2] / best[0]);
     fflush(stdout);
+}
+
+static void measure(WNNContext fast, WNNContext plain, const struct size *size, enum tiles tiles)
+{
+    struct subject integers = build(fast, size, size->bits == 0), floats = build(plain, size, false);
+    double best[3] = {INFINITY, INFINITY, INFINITY}, end = now_seconds() + SECONDS;
+    uint8_t *other = allocate(integers.out.byteLength);
+    for (unsigned round = 0; round < ROUNDS || now_seconds() < end; round++) {
+        for (unsigned i = 0; i < 2; i++) {
+            wnn_tiles_force(i == 0 ? tiles : WNN_TILES_NONE);
+            best[i] = fmin(best[i], run(fast, &integers));
+            if (i == 0)
+                memcpy(other, integers.out.data, integers.out.byteLength);
+        }
+        if (memcmp(other, integers.out.data, integers.out.byteLength) != 0)
+            fail("tiles", "other results than on vectors");
+        best[2] = fmin(best[2], run(plain, &floats));
+    }
+    show(size, best);
     free(other);
-    release(&quantized);
+    release(&integers);
     release(&floats);
+}
+
+static WNNContext create(WNNNumerics numerics)
+{
+    WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
+    WNNContextNumerics chained = WNN_CONTEXT_NUMERICS_INIT;
+    WNNContext context;
+    chained.numerics = numerics;
+    descriptor.nextInChain = &chained.chain;
+    descriptor.threadCount = 1;
+    if (wnnCreateContext(&descriptor, &context))
+        fail("context", "it cannot be made");
+    return context;
 }
 
 int main(int argc, char **argv)
 {
     enum tiles tiles = wnn_tiles();
-    WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
-    WNNContext context;
     if (argc > 1 && strcmp(argv[1], "--emulate") == 0) {
         tiles = WNN_TILES_EMULATED;
     } else if (argc > 1) {
         fputs("usage: webnn-bench-tiles [--emulate]\n", stderr);
         return 2;
     }
-    descriptor.threadCount = 1;
-    if (wnnCreateContext(&descriptor, &context))
-        fail("context", "it cannot be made");
+    WNNContext fast = create(WNNNumerics_Fast), plain = create(WNNNumerics_Default);
     printf("tiles: %s\n", tiles == WNN_TILES_AMX        ? "AMX"
                           : tiles == WNN_TILES_EMULATED ? "emulated"
                           : wnn_has_amx()               ? "refused by the system"
                                                         : "none");
     printf("%-36s %8s %8s %8s   %s\n", "GOP/s", "tiles", "vectors", "float32", "tiles faster than both");
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        measure(context, &sizes[i], tiles);
-    wnnContextRelease(context);
+        measure(fast, plain, &sizes[i], tiles);
+    wnnContextRelease(fast);
+    wnnContextRelease(plain);
     return 0;
 }

@@ -87,10 +87,10 @@ static double exact(const struct packed *p, const float *x, size_t column)
     return sum;
 }
 
-static struct strip_int8_rows allocate_rows(const struct strips *strips, size_t tiles)
+static struct strip_int8_rows allocate_rows(const struct strips *strips, size_t tile, size_t tiles)
 {
-    size_t runs = tiles * WNN_STRIP_TILE * wnn_strip_int8_runs(strips);
-    return (struct strip_int8_rows){cleared(tiles * WNN_STRIP_TILE * wnn_strip_int8_words(strips) * 4),
+    size_t runs = tiles * tile * wnn_strip_int8_runs(strips);
+    return (struct strip_int8_rows){cleared(tiles * tile * wnn_strip_int8_row_bytes(strips)),
                                     cleared(runs * sizeof(float)), cleared(runs * sizeof(int32_t)),
                                     cleared(tiles * sizeof(bool))};
 }
@@ -109,9 +109,12 @@ static void test_integers(const struct strip_int8_kernels *kernels, size_t m, si
                           size_t block, bool nibbles, bool zeros, bool ends)
 {
     struct packed p = make_packed(n, k, block, nibbles, zeros, ends);
-    size_t tiles = (m + WNN_STRIP_TILE - 1) / WNN_STRIP_TILE, strips = (n + WNN_STRIP - 1) / WNN_STRIP;
-    struct strip_int8_rows rows = allocate_rows(&p.strips, tiles);
-    float *x = cleared(m * k * sizeof *x), totals[WNN_STRIP_TILE * WNN_STRIP_GROUP * WNN_STRIP];
+    kernels = wnn_strip_int8_on_tiles(kernels, &p.strips, m);
+    size_t tile_rows = wnn_strip_int8_tile(kernels), tiles = (m + tile_rows - 1) / tile_rows;
+    size_t strips = (n + WNN_STRIP - 1) / WNN_STRIP;
+    struct strip_int8_rows rows = allocate_rows(&p.strips, tile_rows, tiles);
+    float *x = cleared(m * k * sizeof *x), totals[WNN_STRIP_MAX_TILE * WNN_STRIP_GROUP * WNN_STRIP];
+    struct tile_file *file = cleared(sizeof *file);
     for (size_t i = 0; i < m * k; i++) {
         bool first = i % k % block % WNN_STRIP_RUN == 0;
         x[i] = (float)(ends || first ? (draw(4) ? 127 : -127) : (int)draw(255) - 127);
@@ -119,25 +122,29 @@ static void test_integers(const struct strip_int8_kernels *kernels, size_t m, si
     wnn_strip_int8_prepare(kernels, &p.strips, x, m, 0, tiles, &rows);
     for (size_t tile = 0; tile < tiles; tile++) {
         REQUIRE(!rows.extreme[tile]);
-        size_t height = wnn_min(WNN_STRIP_TILE, m - tile * WNN_STRIP_TILE);
+        size_t height = wnn_min(tile_rows, m - tile * tile_rows);
         for (size_t strip = 0, count; strip < strips; strip += count) {
             count = wnn_min(WNN_STRIP_GROUP - strip % WNN_STRIP_GROUP, 1 + draw(WNN_STRIP_GROUP));
             count = wnn_min(count, strips - strip);
-            wnn_strip_int8_multiply(kernels, &p.strips, &rows, tile, (unsigned)height, strip, count, totals);
+            wnn_strip_int8_multiply(kernels, file, &p.strips, &rows, tile, (unsigned)height, strip, count,
+                                    totals);
             for (size_t i = 0; i < height; i++)
                 for (size_t j = 0; j < count * WNN_STRIP && strip * WNN_STRIP + j < n; j++) {
-                    double sum = exact(&p, x + (tile * WNN_STRIP_TILE + i) * k, strip * WNN_STRIP + j);
+                    double sum = exact(&p, x + (tile * tile_rows + i) * k, strip * WNN_STRIP + j);
                     REQUIRE((double)totals[i * WNN_STRIP_GROUP * WNN_STRIP + j] == sum);
                 }
         }
     }
+    wnn_strip_int8_end(kernels, file);
     free_rows(&rows);
     free_packed(&p);
     free(x);
+    free(file);
 }
 
 static void test_kernels(void)
 {
+
     static const size_t blocks[] = {8, 16, 20, 32, 33, 48, 64, 128};
     const struct cpu_target *target;
     for (unsigned number = 0; (target = wnn_cpu_runnable(number)); number++) {
@@ -262,6 +269,29 @@ static void test_error(WNNContext fast, WNNContext threads)
     }
 }
 
+// The same bits as with vectors.
+static void test_tiles(WNNContext fast, WNNContext threads, enum tiles tiles)
+{
+    static const uint32_t heights[] = {8, 9, 16, 23, 32, 70};
+    for (unsigned i = 0; i < 24; i++) {
+        struct product p = make_product(heights[i % 6], 32 * (1 + draw(9)), 2 * (8 + draw(150)), i / 6 % 2);
+        size_t m = p.m, k = p.k, n = p.n;
+        float *x = cleared(m * k * sizeof *x), *y = cleared(m * n * sizeof *y),
+              *z = cleared(m * n * sizeof *z);
+        for (size_t j = 0; j < m * k; j++)
+            x[j] = ((float)draw(2049) / 1024 - 1) * (float)(1 + draw(100));
+        wnn_tiles_force(WNN_TILES_NONE);
+        REQUIRE(multiply(fast, &p, x, y));
+        wnn_tiles_force(tiles);
+        multiply(i % 2 ? threads : fast, &p, x, z);
+        REQUIRE(memcmp(y, z, m * n * sizeof *y) == 0);
+        free_product(&p);
+        free(x);
+        free(y);
+        free(z);
+    }
+}
+
 // Numbers that cannot be rounded give what they give without.
 static void test_extremes(WNNContext fast, WNNContext plain)
 {
@@ -323,9 +353,16 @@ int main(int argc, char **argv)
     REQUIRE_EQUAL_INT(create(WNNNumerics_Fast, false, 1, &fast), WNNStatus_Success);
     REQUIRE_EQUAL_INT(create(WNNNumerics_Fast, false, 3, &threads), WNNStatus_Success);
     REQUIRE_EQUAL_INT(create(WNNNumerics_Default, false, 1, &plain), WNNStatus_Success);
-    CASE(test_kernels());
-    CASE(test_error(fast, threads));
-    CASE(test_extremes(fast, plain));
+    static const char *const names[] = {"vectors", "emulated tiles", "AMX"};
+    enum tiles last = wnn_tiles() == WNN_TILES_AMX ? WNN_TILES_AMX : WNN_TILES_EMULATED;
+    for (enum tiles tiles = WNN_TILES_NONE; tiles <= last; tiles++) {
+        wnn_tiles_force(tiles);
+        CASE_AS(case_name("kernels, %s", names[tiles]), test_kernels());
+        if (wnn_strip_int8_kernels(wnn_cpu_this_processor()))
+            CASE_AS(case_name("tiles, %s", names[tiles]), test_tiles(fast, threads, tiles));
+        CASE_AS(case_name("error, %s", names[tiles]), test_error(fast, threads));
+        CASE_AS(case_name("extremes, %s", names[tiles]), test_extremes(fast, plain));
+    }
     CASE(test_contexts());
     wnnContextRelease(fast);
     wnnContextRelease(threads);

@@ -964,27 +964,23 @@ static void run_strips(const struct nbit_product *products, size_t count, const 
 
 #define MIN_INT8_ROWS 2 // are faster in integers
 
-#define INT8_TILES 4 // that meet a group of strips before it is left for the next
+#define INT8_ROWS 32 // that meet a group of strips before it is left for the next
 
 struct int8_product {
     const struct nbit_product *product;
     const struct strip_int8_kernels *kernels;
     const struct interrupt *interrupt;
-    size_t tiles;
+    size_t tile, tiles; // rows of a tile; how many there are
     struct strip_int8_rows rows;
 };
 
-static size_t tile_count(const struct nbit_product *product)
-{
-    return (product->m + WNN_STRIP_TILE - 1) / WNN_STRIP_TILE;
-}
-
+// Whatever the height of tiles is.
 static size_t int8_scratch(const struct nbit_product *product)
 {
-    size_t rows = tile_count(product) * WNN_STRIP_TILE, runs = wnn_strip_int8_runs(&product->strips);
-    return wnn_aligned(rows * wnn_strip_int8_words(&product->strips) * 4) +
+    size_t rows = wnn_round_up(product->m, WNN_STRIP_MAX_TILE), runs = wnn_strip_int8_runs(&product->strips);
+    return wnn_aligned(rows * wnn_strip_int8_row_bytes(&product->strips)) +
            wnn_aligned(rows * runs * sizeof(float)) + wnn_aligned(rows * runs * sizeof(int32_t)) +
-           wnn_aligned(tile_count(product) * sizeof(bool));
+           wnn_aligned(rows * sizeof(bool));
 }
 
 static void round_tiles(void *argument, size_t begin, size_t end)
@@ -1000,16 +996,18 @@ static void multiply_tiles(void *argument, size_t begin, size_t end)
     const struct int8_product *p = argument;
     const struct nbit_product *product = p->product;
     const size_t strips = (product->n + WNN_STRIP - 1) / WNN_STRIP;
-    const size_t parts = (p->tiles + INT8_TILES - 1) / INT8_TILES;
-    float totals[WNN_STRIP_TILE * WNN_STRIP_GROUP * WNN_STRIP];
+    const size_t in_part = INT8_ROWS / p->tile, parts = (p->tiles + in_part - 1) / in_part;
+    float totals[WNN_STRIP_MAX_TILE * WNN_STRIP_GROUP * WNN_STRIP];
+    struct tile_file file;
+    file.config.palette = 0;
     for (size_t piece = begin; piece < end; piece++) {
         size_t strip = piece / parts * WNN_STRIP_GROUP, count = wnn_min(WNN_STRIP_GROUP, strips - strip);
         size_t column = strip * WNN_STRIP, columns = wnn_min(count * WNN_STRIP, product->n - column);
-        size_t tile = piece % parts * INT8_TILES, last = wnn_min(tile + INT8_TILES, p->tiles);
+        size_t tile = piece % parts * in_part, last = wnn_min(tile + in_part, p->tiles);
         for (; tile < last && !wnn_interrupted(p->interrupt); tile++) {
-            size_t row = tile * WNN_STRIP_TILE, rows = wnn_min(WNN_STRIP_TILE, product->m - row);
-            wnn_strip_int8_multiply(p->kernels, &product->strips, &p->rows, tile, (unsigned)rows, strip,
-                                    count, totals);
+            size_t row = tile * p->tile, rows = wnn_min(p->tile, product->m - row);
+            wnn_strip_int8_multiply(p->kernels, &file, &product->strips, &p->rows, tile, (unsigned)rows,
+                                    strip, count, totals);
             for (size_t i = 0; i < rows; i++) {
                 float *c = product->c + (row + i) * product->n + column;
                 memcpy(c, totals + i * WNN_STRIP_GROUP * WNN_STRIP, columns * sizeof *c);
@@ -1017,6 +1015,7 @@ static void multiply_tiles(void *argument, size_t begin, size_t end)
             }
         }
     }
+    wnn_strip_int8_end(p->kernels, &file);
 }
 
 // False, and nothing done, if rows are such that they cannot be rounded.
@@ -1025,23 +1024,23 @@ static bool run_int8(const struct nbit_product *product, const struct parallel *
 {
     const struct strips *strips = &product->strips;
     struct int8_product p = {.product = product,
-                             .kernels = product->int8_kernels,
-                             .interrupt = parallel->interrupt,
-                             .tiles = tile_count(product)};
-    size_t rows = p.tiles * WNN_STRIP_TILE, runs = wnn_strip_int8_runs(strips),
-           words = wnn_strip_int8_words(strips);
-    p.rows.x = wnn_scratch_take(&scratch, rows * words * 4);
+                             .kernels = wnn_strip_int8_on_tiles(product->int8_kernels, strips, product->m),
+                             .interrupt = parallel->interrupt};
+    p.tile = wnn_strip_int8_tile(p.kernels);
+    p.tiles = (product->m + p.tile - 1) / p.tile;
+    size_t rows = p.tiles * p.tile, runs = wnn_strip_int8_runs(strips), in_part = INT8_ROWS / p.tile;
+    p.rows.x = wnn_scratch_take(&scratch, rows * wnn_strip_int8_row_bytes(strips));
     p.rows.scales = wnn_scratch_take(&scratch, rows * runs * sizeof *p.rows.scales);
     p.rows.starts = wnn_scratch_take(&scratch, rows * runs * sizeof *p.rows.starts);
     p.rows.extreme = wnn_scratch_take(&scratch, p.tiles * sizeof *p.rows.extreme);
     memset(p.rows.extreme, 0, p.tiles * sizeof *p.rows.extreme);
-    wnn_parallel_for(parallel, p.tiles, 1 + 8192 / (WNN_STRIP_TILE * product->k), round_tiles, &p);
+    wnn_parallel_for(parallel, p.tiles, 1 + 8192 / (p.tile * product->k), round_tiles, &p);
     for (size_t i = 0; i < p.tiles; i++)
         if (p.rows.extreme[i])
             return false;
     size_t groups = (product->n + WNN_STRIP * WNN_STRIP_GROUP - 1) / (WNN_STRIP * WNN_STRIP_GROUP);
-    wnn_parallel_for(parallel, groups * ((p.tiles + INT8_TILES - 1) / INT8_TILES),
-                     1 + 2048 / (WNN_STRIP_TILE * product->k), multiply_tiles, &p);
+    wnn_parallel_for(parallel, groups * ((p.tiles + in_part - 1) / in_part), 1 + 2048 / (p.tile * product->k),
+                     multiply_tiles, &p);
     return true;
 }
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/matmul/strips_int8.h"
 
+#include "cpu/matmul/int8_tiles.h"
 #include "cpu/simd/lanes.h"
 
 #include <math.h>
 
 #define MAX_VECTORS 4 // of the strips that are met at once
+
+#define MIN_TILE_ROWS 8 // are worth tiles of the processor
 
 // What one call of a loop is about: strips of one group, from one on, and rows of one tile.
 struct strip_int8_part {
@@ -22,10 +25,15 @@ struct strip_int8_part {
 typedef void (*strip_int8_loop)(const struct strip_int8_part *part, float *totals);
 
 struct strip_int8_kernels {
+    unsigned tile;                      // rows that lie together
     int middle;                         // what is added to integers of 8 bits before they are multiplied
     unsigned height;                    // rows at once, at most
     unsigned strips;                    // at once, at most 2
     strip_int8_loop single[4], pair[4]; // of 1, 2, 4 and 8 rows
+
+    // (instead) A tile of rows and one strip; runs lie as rows of tiles then.
+    void (*multiply)(struct tile_file *file, const struct strip_int8_part *part, float *totals);
+    enum tiles tiles;
 };
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -48,13 +56,18 @@ WNN_INLINE AVX512_VNNI words_avx512 dot_avx512(words_avx512 sum, words_avx512 a,
     return (words_avx512)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)a, (__m512i)b);
 }
 
-WNN_INLINE AVX512_VNNI void octets_avx512(const unsigned char *from, words_avx512 *to)
+WNN_INLINE AVX512_VNNI words_avx512 turn_octets_avx512(const unsigned char *from)
 {
     const __m512i columns = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     const __m512i bytes =
         _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
     __m512i terms = _mm512_permutexvar_epi32(columns, _mm512_loadu_si512(from));
-    *to = (words_avx512)_mm512_shuffle_epi8(terms, bytes) ^ UINT32_C(0x80808080);
+    return (words_avx512)_mm512_shuffle_epi8(terms, bytes);
+}
+
+WNN_INLINE AVX512_VNNI void octets_avx512(const unsigned char *from, words_avx512 *to)
+{
+    *to = turn_octets_avx512(from) ^ UINT32_C(0x80808080);
 }
 
 #define NAME(x)                x##_avx512
@@ -69,6 +82,39 @@ WNN_INLINE AVX512_VNNI void octets_avx512(const unsigned char *from, words_avx51
 #define FINISH_NIBBLES(sum)    (sum)
 #define OCTETS                 octets_avx512
 #include "cpu/matmul/strips_int8.inc"
+
+// Scales and zero points of a block of a strip.
+struct tile_steps {
+    vector_avx512 scale;
+    words_avx512 zero;
+};
+
+WNN_INLINE AVX512_VNNI struct tile_steps load_tile_steps(const struct strip_int8_part *part,
+                                                         const unsigned char *block)
+{
+    const unsigned char *scales = block + part->first * part->block.scales;
+    const unsigned char *zeros =
+        block + part->in_group * part->block.scales + part->first * part->block.zeros;
+    struct tile_steps steps = {.zero = {0}};
+    steps.scale = part->strips->halves ? load_half_avx512((const uint16_t *)(const void *)scales)
+                                       : load_avx512((const float *)(const void *)scales);
+    if (part->strips->zeros)
+        steps.zero =
+            (words_avx512)_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)zeros));
+    return steps;
+}
+
+#define OWN(x)  emulated_##x
+#define TILE(x) EMULATED_##x
+#define TILES   WNN_TILES_EMULATED
+#define TARGET  AVX512_VNNI
+#include "cpu/matmul/strips_int8_tiles.inc"
+
+#define OWN(x)  amx_##x
+#define TILE(x) AMX_##x
+#define TILES   WNN_TILES_AMX
+#define TARGET  __attribute__((target(WNN_AVX512_FEATURES ",avx512vnni," WNN_AMX_FEATURES)))
+#include "cpu/matmul/strips_int8_tiles.inc"
 
 WNN_INLINE AVX_VNNI words_avx2 dot_avx_vnni(words_avx2 sum, words_avx2 a, words_avx2 b)
 {
@@ -200,20 +246,64 @@ const struct strip_int8_kernels *wnn_strip_int8_kernels(const struct cpu_target 
     return NULL;
 }
 
+// Runs that are mostly of fewer terms would leave tiles empty.
+static bool fill_tiles(const struct strips *strips)
+{
+    size_t terms = wnn_strip_block(strips).terms;
+    return wnn_round_up(terms, WNN_STRIP_RUN) * 3 <= terms * 4;
+}
+
+const struct strip_int8_kernels *wnn_strip_int8_on_tiles(const struct strip_int8_kernels *kernels,
+                                                         const struct strips *strips, size_t m)
+{
+#if WNN_X86_64
+    enum tiles tiles = WNN_TILES_NONE;
+    if (kernels == &avx512_vnni_kernels && m >= MIN_TILE_ROWS && fill_tiles(strips))
+        tiles = wnn_tiles();
+    return tiles == WNN_TILES_AMX ? &amx_kernels : tiles == WNN_TILES_EMULATED ? &emulated_kernels : kernels;
+#else
+    (void)strips;
+    (void)m;
+    return kernels;
+#endif
+}
+
+unsigned wnn_strip_int8_tile(const struct strip_int8_kernels *kernels)
+{
+    return kernels->tile;
+}
+
 static const unsigned char *group_of(const struct strips *strips, size_t strip, struct strip_int8_part *part)
 {
     part->first = strip % WNN_STRIP_GROUP;
     return wnn_strip_group(strips, strip, &part->in_group);
 }
 
-void wnn_strip_int8_multiply(const struct strip_int8_kernels *kernels, const struct strips *strips,
-                             const struct strip_int8_rows *rows, size_t tile, unsigned height, size_t strip,
-                             size_t count, float *totals)
+static void multiply_on_tiles(const struct strip_int8_kernels *kernels, struct tile_file *file,
+                              struct strip_int8_part *part, unsigned height, size_t count, float *totals)
+{
+    wnn_int8_tile_loops(kernels->tiles)->configure(file, height, WNN_STRIP_RUN / 4);
+    for (size_t i = 0; i < count; i++, part->first++)
+        kernels->multiply(file, part, totals + i * WNN_STRIP);
+}
+
+void wnn_strip_int8_multiply(const struct strip_int8_kernels *kernels, struct tile_file *file,
+                             const struct strips *strips, const struct strip_int8_rows *rows, size_t tile,
+                             unsigned height, size_t strip, size_t count, float *totals)
 {
     const size_t runs = wnn_strip_int8_runs(strips), words = wnn_strip_int8_words(strips);
-    struct strip_int8_part part = {
-        .strips = strips, .block = wnn_strip_block(strips), .blocks = strips->k / strips->block};
+    const size_t first_run = tile * runs * kernels->tile;
+    struct strip_int8_part part = {.strips = strips,
+                                   .block = wnn_strip_block(strips),
+                                   .blocks = strips->k / strips->block,
+                                   .scales = rows->scales + first_run,
+                                   .starts = rows->starts + first_run};
     part.group = group_of(strips, strip, &part);
+    if (kernels->multiply) {
+        part.x = rows->x + first_run * WNN_STRIP_RUN;
+        multiply_on_tiles(kernels, file, &part, height, count, totals);
+        return;
+    }
     const size_t first = part.first, stride = WNN_STRIP_GROUP * WNN_STRIP;
     memset(totals, 0, (size_t)height * stride * sizeof *totals);
     for (unsigned row = 0, step; row < height; row += step) {
@@ -221,14 +311,20 @@ void wnn_strip_int8_multiply(const struct strip_int8_kernels *kernels, const str
         unsigned kind = left >= 8 ? 3 : left >= 4 ? 2 : left >= 2 ? 1 : 0;
         step = 1u << kind;
         part.x = rows->x + (tile * words * WNN_STRIP_TILE + row) * 4;
-        part.scales = rows->scales + tile * runs * WNN_STRIP_TILE + row;
-        part.starts = rows->starts + tile * runs * WNN_STRIP_TILE + row;
+        part.scales = rows->scales + first_run + row;
+        part.starts = rows->starts + first_run + row;
         for (size_t i = 0, some; i < count; i += some) {
             some = wnn_min(kernels->strips, count - i);
             part.first = first + i;
             (some == 2 ? kernels->pair : kernels->single)[kind](&part, totals + row * stride + i * WNN_STRIP);
         }
     }
+}
+
+void wnn_strip_int8_end(const struct strip_int8_kernels *kernels, struct tile_file *file)
+{
+    if (kernels->tiles != WNN_TILES_NONE)
+        wnn_int8_tile_loops(kernels->tiles)->release(file);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -240,6 +336,11 @@ size_t wnn_strip_int8_words(const struct strips *strips)
     return wnn_strip_terms(strips) / 4;
 }
 
+size_t wnn_strip_int8_row_bytes(const struct strips *strips)
+{
+    return fill_tiles(strips) ? wnn_strip_int8_runs(strips) * WNN_STRIP_RUN : wnn_strip_terms(strips);
+}
+
 size_t wnn_strip_int8_runs(const struct strips *strips)
 {
     return strips->k / strips->block * ((wnn_strip_block(strips).terms + WNN_STRIP_RUN - 1) / WNN_STRIP_RUN);
@@ -248,6 +349,8 @@ size_t wnn_strip_int8_runs(const struct strips *strips)
 struct preparation {
     const struct strips *strips;
     int middle;
+    unsigned tile;
+    bool whole_runs; // as rows of tiles
     const float *rows;
     size_t m, terms, words, runs; // of a row
     size_t block_terms;
@@ -307,13 +410,14 @@ WNN_INLINE void part_terms(int8_t values[WNN_STRIP_RUN])
 
 // Bytes may be anything that pointers lead to, so that what the loops go by is theirs. Whether the row is
 // extreme.
-WNN_INLINE bool prepare_row(const struct preparation p, const bool nibbles, size_t row)
+WNN_INLINE bool prepare_row(const struct preparation p, const bool nibbles, const bool whole_runs, size_t row)
 {
-    const size_t tile = row / WNN_STRIP_TILE, lane = row % WNN_STRIP_TILE;
-    const size_t k = p.strips->k, block = p.strips->block, first = tile * p.runs * WNN_STRIP_TILE + lane;
+    const size_t height = whole_runs ? WNN_TILE_ROWS : WNN_STRIP_TILE, tile = row / height,
+                 lane = row % height;
+    const size_t k = p.strips->k, block = p.strips->block, first = tile * p.runs * height + lane;
     const int32_t zero = p.strips->zeros ? 1 : nibbles ? 8 : p.middle;
     const float *from = p.rows + row * k;
-    int8_t *x = p.to->x + (tile * p.words * WNN_STRIP_TILE + lane) * 4;
+    int8_t *x = p.to->x + (whole_runs ? first * WNN_STRIP_RUN : (tile * p.words * height + lane) * 4);
     int8_t values[WNN_STRIP_RUN];
     float *scale = p.to->scales + first;
     int32_t *start = p.to->starts + first;
@@ -323,25 +427,44 @@ WNN_INLINE bool prepare_row(const struct preparation p, const bool nibbles, size
             terms = wnn_min(WNN_STRIP_RUN, p.block_terms - t);
             uint32_t sum = round_run(from + t, wnn_min(terms, block - t), values, scale, &extreme);
             *start = (int32_t)(0 - sum * (uint32_t)zero);
-            scale += WNN_STRIP_TILE;
-            start += WNN_STRIP_TILE;
+            scale += height;
+            start += height;
             if (nibbles)
                 part_terms(values);
-            for (size_t i = 0; i < terms; i += 4, x += 4 * WNN_STRIP_TILE)
+            if (whole_runs) {
+                memcpy(x, values, sizeof values);
+                x += height * sizeof values;
+                continue;
+            }
+            for (size_t i = 0; i < terms; i += 4, x += 4 * height)
                 memcpy(x, values + i, 4);
         }
     return extreme;
+}
+
+// Rows of a tile that there are not.
+static void clear_row(const struct preparation *p, size_t row)
+{
+    size_t first = row / p->tile * p->runs * p->tile + row % p->tile;
+    for (size_t i = 0; i < p->runs; i++) {
+        p->to->scales[first + i * p->tile] = 0;
+        p->to->starts[first + i * p->tile] = 0;
+    }
 }
 
 // Tiles [begin, end).
 static void prepare_tiles(void *argument, size_t begin, size_t end)
 {
     const struct preparation p = *(const struct preparation *)argument;
-    for (size_t row = begin * WNN_STRIP_TILE; row < wnn_min(p.m, end * WNN_STRIP_TILE); row++) {
-        bool *extreme = &p.to->extreme[row / WNN_STRIP_TILE];
-        bool is = p.strips->nibbles ? prepare_row(p, true, row) : prepare_row(p, false, row);
-        *extreme = is || (row % WNN_STRIP_TILE != 0 && *extreme);
+    for (size_t row = begin * p.tile; row < wnn_min(p.m, end * p.tile); row++) {
+        bool *extreme = &p.to->extreme[row / p.tile], nibbles = p.strips->nibbles;
+        bool is = p.whole_runs ? nibbles ? prepare_row(p, true, true, row) : prepare_row(p, false, true, row)
+                  : nibbles ? prepare_row(p, true, false, row)
+                               : prepare_row(p, false, false, row);
+        *extreme = is || (row % p.tile != 0 && *extreme);
     }
+    for (size_t row = p.m; row < end * p.tile && p.whole_runs; row++)
+        clear_row(&p, row);
 }
 WNN_VARIANTS_256(prepare_tiles)
 
@@ -351,6 +474,8 @@ void wnn_strip_int8_prepare(const struct strip_int8_kernels *kernels, const stru
 {
     struct preparation preparation = {.strips = strips,
                                       .middle = kernels->middle,
+                                      .tile = kernels->tile,
+                                      .whole_runs = kernels->multiply != NULL,
                                       .rows = rows,
                                       .m = m,
                                       .words = wnn_strip_int8_words(strips),

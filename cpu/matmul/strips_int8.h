@@ -8,14 +8,17 @@
 #define CPU_MATMUL_STRIPS_INT8_H_
 
 #include "cpu/matmul/strips.h"
+#include "cpu/simd/tiles.h"
 
-#define WNN_STRIP_RUN  32 // terms that share a scale, at most
-#define WNN_STRIP_TILE 8  // rows that lie together
+#define WNN_STRIP_RUN      32 // terms that share a scale, at most
+#define WNN_STRIP_TILE     8  // rows that lie together, for vectors
+#define WNN_STRIP_MAX_TILE 16 // and for tiles of the processor
 
-// Rows as the loops want them. Words are of four terms; runs and words count over all blocks of a row.
+// Rows as the loops want them. Words are of four terms; runs and words count over all blocks of a row. There
+// are wnn_strip_int8_tile() rows in a tile.
 struct strip_int8_rows {
-    int8_t *x;       // [tile][word][WNN_STRIP_TILE][4]
-    float *scales;   // [tile][run][WNN_STRIP_TILE]
+    int8_t *x;       // [tile][word][row][4], or [tile][run][row][WNN_STRIP_RUN]
+    float *scales;   // [tile][run][row]
     int32_t *starts; // likewise: what the sums of a run begin with, for lack of zero points
     bool *extreme;   // [tile]: some number is not finite, or so large or small that only floats serve
 };
@@ -26,8 +29,15 @@ struct strip_int8_kernels;
 // The best of a target; NULL: it has none.
 const struct strip_int8_kernels *wnn_strip_int8_kernels(const struct cpu_target *target);
 
+// Those that do the same for m rows by tiles (tiles.h), if this processor has some and is faster so; or the
+// same.
+const struct strip_int8_kernels *wnn_strip_int8_on_tiles(const struct strip_int8_kernels *kernels,
+                                                         const struct strips *strips, size_t m);
+unsigned wnn_strip_int8_tile(const struct strip_int8_kernels *kernels);
+
 size_t wnn_strip_int8_words(const struct strips *strips);
 size_t wnn_strip_int8_runs(const struct strips *strips);
+size_t wnn_strip_int8_row_bytes(const struct strips *strips); // of x, at most, whatever the kernels
 
 // Rounds the tiles [begin, end) of the m rows.
 void wnn_strip_int8_prepare(const struct strip_int8_kernels *kernels, const struct strips *strips,
@@ -35,9 +45,11 @@ void wnn_strip_int8_prepare(const struct strip_int8_kernels *kernels, const stru
                             const struct strip_int8_rows *to);
 
 // totals[r * WNN_STRIP_GROUP * WNN_STRIP + j] = the products of the first `height` rows of a tile with column
-// j of `count` strips from `strip` on, which lie in one group.
-void wnn_strip_int8_multiply(const struct strip_int8_kernels *kernels, const struct strips *strips,
-                             const struct strip_int8_rows *rows, size_t tile, unsigned height, size_t strip,
-                             size_t count, float *totals);
+// j of `count` strips from `strip` on, which lie in one group. More rows of `totals` may be overwritten, up
+// to a tile. The thread's tiles are none before the first such call, and wnn_strip_int8_end releases them.
+void wnn_strip_int8_multiply(const struct strip_int8_kernels *kernels, struct tile_file *file,
+                             const struct strips *strips, const struct strip_int8_rows *rows, size_t tile,
+                             unsigned height, size_t strip, size_t count, float *totals);
+void wnn_strip_int8_end(const struct strip_int8_kernels *kernels, struct tile_file *file);
 
 #endif

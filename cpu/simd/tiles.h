@@ -64,19 +64,20 @@ struct tile_file {
 
 // Not all compilers know that these instructions read memory.
 #define AMX_BARRIER() __asm__ volatile("" ::: "memory")
-#define AMX_READ(instruction)                                                                                \
+#define AMX_DO(file, instruction)                                                                            \
     do {                                                                                                     \
+        (void)(file);                                                                                        \
         AMX_BARRIER();                                                                                       \
         instruction;                                                                                         \
     } while (0)
-#define AMX_CONFIGURE(file, config)         AMX_READ(_tile_loadconfig(config))
-#define AMX_RELEASE(file)                   _tile_release()
-#define AMX_ZERO(file, t)                   _tile_zero(t)
-#define AMX_LOAD(file, t, from, stride)     AMX_READ(_tile_loadd(t, from, (long)(stride)))
-#define AMX_STORE(file, t, to, stride)      _tile_stored(t, to, (long)(stride))
-#define AMX_DOT_UNSIGNED_SIGNED(f, c, a, b) _tile_dpbusd(c, a, b)
-#define AMX_DOT_SIGNED_UNSIGNED(f, c, a, b) _tile_dpbsud(c, a, b)
-#define AMX_DOT_SIGNED_SIGNED(f, c, a, b)   _tile_dpbssd(c, a, b)
+#define AMX_CONFIGURE(file, config)            AMX_DO(file, _tile_loadconfig(config))
+#define AMX_RELEASE(file)                      AMX_DO(file, _tile_release())
+#define AMX_ZERO(file, t)                      AMX_DO(file, _tile_zero(t))
+#define AMX_LOAD(file, t, from, stride)        AMX_DO(file, _tile_loadd(t, from, (long)(stride)))
+#define AMX_STORE(file, t, to, stride)         AMX_DO(file, _tile_stored(t, to, (long)(stride)))
+#define AMX_DOT_UNSIGNED_SIGNED(file, c, a, b) AMX_DO(file, _tile_dpbusd(c, a, b))
+#define AMX_DOT_SIGNED_UNSIGNED(file, c, a, b) AMX_DO(file, _tile_dpbsud(c, a, b))
+#define AMX_DOT_SIGNED_SIGNED(file, c, a, b)   AMX_DO(file, _tile_dpbssd(c, a, b))
 #endif
 
 void wnn_emulated_configure(struct tile_file *file, const struct tile_config *config);
