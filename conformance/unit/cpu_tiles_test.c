@@ -8,7 +8,9 @@
 #include "cpu/matmul/int8.h"
 #include "cpu/matmul/int8_tiles.h"
 
-#include <math.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static uint32_t state = 1;
 
@@ -32,6 +34,20 @@ static uint8_t *random_bytes(size_t count, bool extreme)
     for (size_t i = 0; i < count; i++)
         bytes[i] = (uint8_t)(extreme ? 0x7F + draw(2) + draw(2) * 0x80 : draw(256));
     return bytes;
+}
+
+// Whether this thread has been left with tiles in use.
+static bool has_tiles_in_use(enum tiles tiles)
+{
+#if WNN_X86_64
+    unsigned low, high;
+    if (tiles == WNN_TILES_AMX) {
+        __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(1));
+        return low >> 17 & 3;
+    }
+#endif
+    (void)tiles;
+    return wnn_emulated_is_configured();
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -92,8 +108,11 @@ static void test_loops(enum tiles tiles)
         if (draw(8) == 0)
             loops->release(file);
     }
+    loops->configure(file, 1, 1);
+    REQUIRE(has_tiles_in_use(tiles));
     loops->release(file);
     loops->release(file);
+    REQUIRE(!has_tiles_in_use(tiles));
     free(file);
 }
 
@@ -153,10 +172,11 @@ static size_t place(const struct int8_gemm *gemm, size_t row)
 }
 
 // The bytes of C, computed on such tiles.
-static char *multiply(const struct int8_gemm *description, enum tiles tiles, unsigned threads)
+static char *multiply(const struct int8_gemm *description, enum tiles tiles, unsigned threads,
+                      const struct interrupt *interrupt)
 {
     struct int8_gemm gemm = *description;
-    struct parallel several = wnn_serial; // cuts the work as that many threads would
+    struct parallel several = wnn_parallel_alone(interrupt); // cuts the work as that many threads would
     size_t bytes = gemm.m * gemm.row_stride * (gemm.numbers.finish.bytes ? 1 : sizeof(float));
     several.threads = threads;
     gemm.c = allocate(bytes);
@@ -164,6 +184,7 @@ static char *multiply(const struct int8_gemm *description, enum tiles tiles, uns
     char *scratch = allocate(wnn_int8_gemm_scratch(&gemm, threads));
     wnn_tiles_force(tiles);
     wnn_int8_gemm_run(&gemm, &several, scratch);
+    REQUIRE(!has_tiles_in_use(tiles));
     free(scratch);
     return gemm.c;
 }
@@ -213,7 +234,11 @@ static void compare_products(const struct int8_kernels *kernels, enum tiles tile
     wnn_int8_gemm_pack(&gemm, &wnn_serial, packed);
     gemm.numbers.a_zero = a_zero;
     gemm.packed = packed;
-    char *expected = multiply(&gemm, WNN_TILES_NONE, 1), *got = multiply(&gemm, tiles, 1 + draw(3));
+    struct interrupt interrupt; // by its limit, in the middle
+    wnn_interrupt_init(&interrupt, wnn_nanoseconds() + draw(100000));
+    free(multiply(&gemm, tiles, 1, &interrupt));
+    char *expected = multiply(&gemm, WNN_TILES_NONE, 1, NULL),
+         *got = multiply(&gemm, tiles, 1 + draw(3), NULL);
     REQUIRE(memcmp(got, expected, m * gemm.row_stride * (bytes ? 1 : sizeof(float))) == 0);
     free(expected);
     free(got);
@@ -226,6 +251,62 @@ static void test_products(const struct int8_kernels *kernels, enum tiles tiles)
 {
     for (unsigned i = 0; i < 200; i++)
         compare_products(kernels, tiles);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Processes
+// ---------------------------------------------------------------------------------------------------------------
+
+static void require_child(pid_t child)
+{
+    int status;
+    REQUIRE(child > 0 && waitpid(child, &status, 0) == child);
+    REQUIRE(WIFEXITED(status));
+    REQUIRE_EQUAL_INT(WEXITSTATUS(status), 0);
+}
+
+// What the system has permitted, it permits a child.
+static void test_fork(const struct int8_kernels *kernels, enum tiles tiles)
+{
+    compare_products(kernels, tiles);
+    pid_t child = fork();
+    for (unsigned i = 0; child == 0 && i < 10; i++)
+        compare_products(kernels, tiles);
+    if (child == 0)
+        _exit(0);
+    require_child(child);
+}
+
+static volatile sig_atomic_t handled;
+
+static void on_signal(int number)
+{
+    (void)number;
+    handled++;
+}
+
+static void compute_on_small_stack(const struct int8_kernels *kernels)
+{
+    static char memory[8192];
+    stack_t stack = {.ss_sp = memory, .ss_size = sizeof memory};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
+    REQUIRE(sigaltstack(&stack, NULL) == 0);
+    REQUIRE(sigaction(SIGUSR1, &action, NULL) == 0);
+    REQUIRE(wnn_tiles() == WNN_TILES_NONE);
+    compare_products(kernels, wnn_tiles());
+    REQUIRE(raise(SIGUSR1) == 0 && handled == 1);
+}
+
+// A thread has an alternate signal stack that tiles do not fit on: the system refuses them, and nothing
+// changes. In a process that has not asked.
+static void test_small_stack(const struct int8_kernels *kernels)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        compute_on_small_stack(kernels);
+        _exit(0);
+    }
+    require_child(child);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -377,8 +458,10 @@ int main(int argc, char **argv)
 {
     static const char *const names[] = {"", "emulated", "AMX"};
     const struct int8_kernels *kernels = wnn_int8_kernels(wnn_cpu_this_processor());
-    enum tiles last = wnn_tiles() == WNN_TILES_AMX ? WNN_TILES_AMX : WNN_TILES_EMULATED;
     cases_begin(argc, argv);
+    if (kernels->finish[1])
+        CASE(test_small_stack(kernels)); // before this process asks the system
+    enum tiles last = wnn_tiles() == WNN_TILES_AMX ? WNN_TILES_AMX : WNN_TILES_EMULATED;
     printf("tiles of the processor: %s\n", last == WNN_TILES_AMX ? "used"
                                            : wnn_has_amx()       ? "the system refuses them"
                                                                  : "none");
@@ -387,6 +470,7 @@ int main(int argc, char **argv)
         if (!kernels->finish[1])
             continue; // vectors of another width
         CASE_AS(case_name("products, %s", names[tiles]), test_products(kernels, tiles));
+        CASE_AS(case_name("fork, %s", names[tiles]), test_fork(kernels, tiles));
         CASE_AS(case_name("graphs, %s", names[tiles]), test_graphs(tiles));
     }
     return cases_end();

@@ -20,9 +20,42 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SIZE 16
+#define SIZE      16
+#define QUANTIZED 64 // its square is the cube of that
 
-// conv2d, its activation, a matrix product, a cast to float16 and back, softmax: XNNPACK's kernels and our
+// One scale, and 0 as the zero point.
+static WNNOperand scale_of(WNNGraphBuilder builder)
+{
+    static const float scale = 0.05f;
+    WNNOperandDescriptor one = {NULL, WNNDataType_Float32, {(uint32_t[]){1, 1}, 2}};
+    return wnnGraphBuilderConstant(builder, &one, &scale, sizeof scale);
+}
+
+static WNNOperand zero_of(WNNGraphBuilder builder)
+{
+    static const int8_t zero = 0;
+    WNNOperandDescriptor one = {NULL, WNNDataType_Int8, {(uint32_t[]){1, 1}, 2}};
+    return wnnGraphBuilderConstant(builder, &one, &zero, sizeof zero);
+}
+
+// A product of bytes, large enough for all that the processor has for it.
+static WNNOperand multiply_bytes(WNNGraphBuilder builder, WNNOperand x)
+{
+    static int8_t weights[QUANTIZED * QUANTIZED];
+    for (size_t i = 0; i < sizeof weights; i++)
+        weights[i] = (int8_t)(i % 5);
+    const uint32_t matrix[] = {QUANTIZED, QUANTIZED}, image[] = {1, SIZE, SIZE, SIZE};
+    WNNOperandDescriptor type = {NULL, WNNDataType_Int8, {matrix, 2}};
+    WNNOperand w = wnnGraphBuilderConstant(builder, &type, weights, sizeof weights);
+    x = wnnGraphBuilderReshape(builder, x, (WNNUint32List){matrix, 2}, NULL);
+    x = wnnGraphBuilderQuantizeLinear(builder, x, scale_of(builder), zero_of(builder), NULL);
+    x = wnnGraphBuilderDequantizeLinear(builder, x, scale_of(builder), zero_of(builder), NULL);
+    w = wnnGraphBuilderDequantizeLinear(builder, w, scale_of(builder), zero_of(builder), NULL);
+    x = wnnGraphBuilderMatmul(builder, x, w, NULL);
+    return wnnGraphBuilderReshape(builder, x, (WNNUint32List){image, 4}, NULL);
+}
+
+// conv2d, its activation, matrix products, a cast to float16 and back, softmax: XNNPACK's kernels and our
 // own.
 static WNNGraph build_network(WNNContext context)
 {
@@ -42,6 +75,7 @@ static WNNGraph build_network(WNNContext context)
     x = wnnGraphBuilderMatmul(
         builder, x, wnnGraphBuilderConstant(builder, &matrix, weights, SIZE * SIZE * sizeof weights[0]),
         NULL);
+    x = multiply_bytes(builder, x);
     x = wnnGraphBuilderCast(builder, x, WNNDataType_Float16, NULL);
     x = wnnGraphBuilderCast(builder, x, WNNDataType_Float32, NULL);
     WNNNamedOperand y = {view("y"), wnnGraphBuilderSoftmax(builder, x, 3, NULL)};

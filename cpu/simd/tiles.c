@@ -96,13 +96,26 @@ void wnn_tiles_force(enum tiles tiles)
 // Emulation
 // ---------------------------------------------------------------------------------------------------------------
 
-void wnn_emulated_configure(struct tile_file *file, const struct tile_config *config)
+// What the processor refuses is a failed assertion.
+static _Thread_local bool is_configured;
+
+void wnn_emulated_configure(struct tile_file *file)
 {
     for (unsigned t = 0; t < WNN_TILE_COUNT; t++)
-        assert(config->rows[t] <= WNN_TILE_ROWS && config->bytes[t] <= WNN_TILE_BYTES &&
-               (config->rows[t] == 0) == (config->bytes[t] == 0));
-    file->config = *config;
+        assert(file->config.rows[t] <= WNN_TILE_ROWS && file->config.bytes[t] <= WNN_TILE_BYTES &&
+               (file->config.rows[t] == 0) == (file->config.bytes[t] == 0));
     memset(file->data, 0, sizeof file->data);
+    is_configured = true;
+}
+
+void wnn_emulated_release(void)
+{
+    is_configured = false;
+}
+
+bool wnn_emulated_is_configured(void)
+{
+    return is_configured;
 }
 
 void wnn_emulated_zero(struct tile_file *file, unsigned tile)
@@ -134,8 +147,7 @@ void wnn_emulated_dot(struct tile_file *file, unsigned c, unsigned a, unsigned b
                       bool b_signed)
 {
     const struct tile_config *config = &file->config;
-    // What the processor refuses.
-    assert(config->palette == 1 && config->rows[c] == config->rows[a] &&
+    assert(config->palette == 1 && config->rows[c] != 0 && config->rows[c] == config->rows[a] &&
            config->bytes[c] == config->bytes[b] && config->bytes[a] == 4 * config->rows[b]);
     for (size_t i = 0; i < config->rows[c]; i++)
         for (size_t j = 0; j < config->bytes[c]; j += 4) {

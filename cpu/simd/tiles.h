@@ -3,7 +3,7 @@
 // Tiles (AMX): eight registers of 16 rows of 64 bytes, and sums of products of the bytes of two into the
 // 32-bit numbers of a third. Loops over them are written once, in a file that is included with TILE(x)
 // defined as AMX_##x, and as EMULATED_##x for processors that have none:
-//   CONFIGURE(file, config)      sets the sizes of all tiles, and clears them
+//   CONFIGURE(file)   sets the sizes of all tiles to file->config, and clears them
 //   RELEASE(file)
 //   ZERO(file, t)
 //   LOAD(file, t, from, stride), STORE(file, t, to, stride)   rows that are `stride` bytes apart
@@ -70,7 +70,7 @@ struct tile_file {
         AMX_BARRIER();                                                                                       \
         instruction;                                                                                         \
     } while (0)
-#define AMX_CONFIGURE(file, config)            AMX_DO(file, _tile_loadconfig(config))
+#define AMX_CONFIGURE(file)                    AMX_DO(file, _tile_loadconfig(&(file)->config))
 #define AMX_RELEASE(file)                      AMX_DO(file, _tile_release())
 #define AMX_ZERO(file, t)                      AMX_DO(file, _tile_zero(t))
 #define AMX_LOAD(file, t, from, stride)        AMX_DO(file, _tile_loadd(t, from, (long)(stride)))
@@ -80,15 +80,17 @@ struct tile_file {
 #define AMX_DOT_SIGNED_SIGNED(file, c, a, b)   AMX_DO(file, _tile_dpbssd(c, a, b))
 #endif
 
-void wnn_emulated_configure(struct tile_file *file, const struct tile_config *config);
+void wnn_emulated_configure(struct tile_file *file);
+void wnn_emulated_release(void);
+bool wnn_emulated_is_configured(void); // whether the thread has been left so
 void wnn_emulated_zero(struct tile_file *file, unsigned tile);
 void wnn_emulated_load(struct tile_file *file, unsigned tile, const void *from, size_t stride);
 void wnn_emulated_store(const struct tile_file *file, unsigned tile, void *to, size_t stride);
 void wnn_emulated_dot(struct tile_file *file, unsigned c, unsigned a, unsigned b, bool a_signed,
                       bool b_signed);
 
-#define EMULATED_CONFIGURE(file, config)         wnn_emulated_configure(file, config)
-#define EMULATED_RELEASE(file)                   ((void)(file))
+#define EMULATED_CONFIGURE(file)                 wnn_emulated_configure(file)
+#define EMULATED_RELEASE(file)                   ((void)(file), wnn_emulated_release())
 #define EMULATED_ZERO(file, t)                   wnn_emulated_zero(file, t)
 #define EMULATED_LOAD(file, t, from, stride)     wnn_emulated_load(file, t, from, stride)
 #define EMULATED_STORE(file, t, to, stride)      wnn_emulated_store(file, t, to, stride)
