@@ -60,10 +60,12 @@ const struct cpu_target *wnn_cpu_find_target(struct string description, struct e
         return fail(error, description, "its own architecture, " ARCHITECTURE);
     if (!take(&rest, wnn_xnnpack_edition(), false) || !take(&rest, ", ", false))
         return fail(error, description, wnn_xnnpack_edition());
+    // Tiles read what vectors read, so that a processor with them is of the same sort as one without.
+    bool tiles = take(&rest, " AMX-INT8", false);
     const struct cpu_target *target;
     for (unsigned i = 0; (target = wnn_cpu_known_target(i)); i++) {
         struct string instructions = {target->instructions, strlen(target->instructions)};
-        if (wnn_string_equal(rest, instructions))
+        if (wnn_string_equal(rest, instructions) && (!tiles || target->avx512_vnni))
             return target;
         wnn_text_add(&text, "%s\"%s\"", i ? ", " : "one of ", target->instructions);
     }

@@ -18,7 +18,7 @@
 struct cpu_target {
     const char *instructions; // their names
     enum isa isa;
-    // Products of bytes in vectors of 256 bits, of 512 bits, and of AArch64.
+    // Products of bytes in vectors of 256 bits, of 512 bits (and in tiles, which read the same), of AArch64.
     bool avx_vnni, avx512_vnni, dot_product;
 };
 

@@ -205,6 +205,34 @@ static void test_others(void)
     wnnContextRelease(here);
 }
 
+// A processor with tiles is named as one of the sort that it is of, and only as that.
+static void test_tiles(void)
+{
+    const struct cpu_target *target;
+    for (unsigned i = 0; (target = wnn_cpu_known_target(i)); i++) {
+        const struct description name = describe(target);
+        const char *edition = strchr(strchr(name.text, ',') + 1, ',');
+        char with_tiles[MAX_TEXT + 16];
+        snprintf(with_tiles, sizeof with_tiles, "%.*s AMX-INT8%s", (int)(edition - name.text), name.text,
+                 edition);
+        if (!target->avx512_vnni) {
+            require_refused(&wnn_backend_cpu, view(with_tiles), NULL, WNNStatus_NotSupportedError,
+                            "does not compile for");
+            continue;
+        }
+        WNNContext context = create_for(with_tiles, 1), same = create_for(name.text, 1);
+        WNNTargetInfo info = WNN_TARGET_INFO_INIT;
+        REQUIRE_EQUAL_INT(wnnContextGetTarget(context, &info), WNNStatus_Success);
+        REQUIRE(equal(info.target, name.text));
+        struct serialized bytes = compile(context), again = compile(same);
+        REQUIRE(wnn_serialized_equal(&bytes, &again));
+        free(bytes.data);
+        free(again.data);
+        wnnContextRelease(context);
+        wnnContextRelease(same);
+    }
+}
+
 static void test_computes_nothing(void)
 {
     struct answer answer = {0};
@@ -293,6 +321,7 @@ int main(int argc, char **argv)
     CASE(test_tells());
     CASE(test_same_bytes());
     CASE(test_others());
+    CASE(test_tiles());
     CASE(test_computes_nothing());
     CASE(test_wrong_text());
     CASE(test_reasons());

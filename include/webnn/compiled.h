@@ -16,9 +16,9 @@
 // bytes, on a GPU as far as its driver compiles the same to the same. Backends that can do it: the CPU, and Vulkan.
 //
 // A target is text: of a CPU its architecture, the instructions that kernels are chosen by, and what it shares the work with
-// ("x86-64, AVX-512 AVX-512-VNNI, XNNPACK of 2022 or so"). The number of threads is no part of it. wnnContextGetTarget tells
-// it, and a context can be made for a target that is not there (WNNContextTarget): what it compiles has the bytes that the
-// target itself would have written.
+// ("x86-64, AVX-512 AVX-512-VNNI, XNNPACK of 2022 or so"; a CPU with AMX is of that sort, which may be called "AVX-512
+// AVX-512-VNNI AMX-INT8" too). The number of threads is no part of it. wnnContextGetTarget tells it, and a context can be made
+// for a target that is not there (WNNContextTarget): what it compiles has the bytes that the target itself would have written.
 //
 // Of a graph with sizes that are not known while it is recorded, the bytes hold what was recorded and the constants, which
 // stay there, and the code of a GPU for the sizes that it has been compiled for so far. What is compiled for sizes is compiled
