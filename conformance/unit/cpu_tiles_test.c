@@ -54,6 +54,11 @@ static bool has_tiles_in_use(enum tiles tiles)
 // Loops
 // ---------------------------------------------------------------------------------------------------------------
 
+static void count_call(void *count)
+{
+    ++*(size_t *)count;
+}
+
 // Rows are `stride` bytes apart, and copied for the last step as who calls the loops does it.
 static void check_sums(const struct int8_tile_loops *loops, struct tile_file *file, unsigned rows,
                        size_t groups, unsigned vectors, bool a_signed, bool extreme)
@@ -76,11 +81,13 @@ static void check_sums(const struct int8_tile_loops *loops, struct tile_file *fi
     for (size_t half = 0; half < 2 && over > 0; half++)
         at[2 * (steps - 1) + half] =
             (struct int8_tile_rows){last + half * WNN_TILE_ROWS * WNN_TILE_BYTES, WNN_TILE_BYTES};
-    struct int8_tile_product product = {at, steps, groups, b, vectors, a_signed};
+    size_t called = 0;
+    struct int8_tile_product product = {at, steps, groups, b, vectors, a_signed, count_call, &called};
     int32_t sums[WNN_INT8_TILE_ROWS][WNN_INT8_TILE_COLUMNS];
     memset(sums, 0x55, sizeof sums);
     loops->configure(file, rows, (unsigned)in_step);
     loops->multiply(file, &product, sums);
+    REQUIRE_EQUAL_INT(called, steps);
     for (size_t r = 0; r < WNN_INT8_TILE_ROWS; r++)
         for (size_t j = 0; j < WNN_INT8_TILE_COLUMNS; j++) {
             int64_t sum = 0;

@@ -475,7 +475,7 @@ static void store(const struct int8_gemm *gemm, const char *tile, size_t tile_ro
     }
 }
 
-// A row of tiles of vectors.
+// A row of tiles.
 struct tile_row {
     size_t row;
     unsigned rows, height; // those that there are, those of the loop
@@ -484,56 +484,108 @@ struct tile_row {
     struct tile_file *file;
 };
 
-// One tile of `vectors` vectors.
-static void compute_tile(const struct block *block, const struct tile_row *row, size_t column,
-                         unsigned vectors, const struct int8_finish *finish, void *c, size_t ldc)
+// One tile, and where its results go: to their place, or, if that is not `whole`, to memory of its own first.
+struct tile {
+    size_t column;
+    unsigned columns, vectors;
+    bool whole;
+    const char *b;
+    struct int8_finish finish;
+    char *c;
+    size_t ldc;
+};
+
+static struct tile tile_at(const struct block *block, const struct tile_row *row, size_t column, char *memory)
 {
     const struct int8_gemm *gemm = block->gemm;
-    const struct int8_kernels *kernels = gemm->kernels;
-    size_t all = padded_columns(kernels, gemm->n), pieces = gemm->k / gemm->unit;
-    size_t groups = wnn_int8_group_count(kernels, gemm->unit, gemm->unit);
-    const char *b = gemm->packed + 4 * (3 * all + column * pieces * groups);
-    if (!block->tiles) {
-        kernels->tile[block->form.a_signed][vectors - 1][row->height](row->room->pointers, pieces, groups, b,
-                                                                      row->starts, finish, c, ldc);
-        return;
-    }
-    _Alignas(64) int32_t sums[WNN_INT8_TILE_ROWS][WNN_INT8_TILE_COLUMNS];
-    const struct int8_tile_product product = {.rows = row->room->steps,
-                                              .steps = block->steps.count,
-                                              .groups = block->steps.groups,
-                                              .b = b,
-                                              .vectors = vectors,
-                                              .a_signed = block->form.a_signed};
-    block->tiles->multiply(row->file, &product, sums);
-    kernels->finish[vectors - 1]((const int32_t(*)[WNN_INT8_MAX_NR])sums, row->rows, row->starts, finish, c,
-                                 ldc);
+    unsigned lanes = gemm->kernels->lanes;
+    size_t size = gemm->numbers.finish.bytes ? 1 : sizeof(float);
+    size_t all = padded_columns(gemm->kernels, gemm->n);
+    const float *scale = (const float *)(const void *)gemm->packed + all;
+    struct tile tile = {.column = column,
+                        .columns = (unsigned)wnn_min(2 * lanes, gemm->n - column),
+                        .finish = gemm->numbers.finish};
+    tile.vectors = tile.columns > lanes ? 2 : 1;
+    tile.whole = gemm->place == NULL && gemm->column_stride == 1 && row->rows == row->height &&
+                 tile.columns == tile.vectors * lanes;
+    tile.b = gemm->packed + 4 * (3 * all + column * block->steps.groups);
+    tile.finish.start = block->start + column;
+    tile.finish.scale = scale + column;
+    tile.finish.offset = scale + all + column;
+    tile.c = tile.whole ? gemm->c + (row->row * gemm->row_stride + column) * size : memory;
+    tile.ldc = (tile.whole ? gemm->row_stride : 2 * lanes) * size;
+    return tile;
 }
 
 // Panels [begin, end) of the block.
 static void compute_tiles(const struct block *block, const struct tile_row *row, size_t begin, size_t end)
 {
     const struct int8_gemm *gemm = block->gemm;
-    unsigned lanes = gemm->kernels->lanes, width = 2 * lanes;
-    size_t size = gemm->numbers.finish.bytes ? 1 : sizeof(float);
-    struct int8_finish finish = gemm->numbers.finish;
-    const float *scale = (const float *)(const void *)gemm->packed + padded_columns(gemm->kernels, gemm->n);
-    const float *offset = scale + padded_columns(gemm->kernels, gemm->n);
-    bool direct = gemm->place == NULL && gemm->column_stride == 1 && row->rows == row->height;
-    _Alignas(64) char tile[WNN_INT8_TILE_ROWS * WNN_INT8_MAX_NR * sizeof(float)];
-
-    for (size_t column = block->column + begin * width; begin < end; begin++, column += width) {
-        unsigned columns = (unsigned)wnn_min(width, gemm->n - column), vectors = columns > lanes ? 2 : 1;
-        bool whole = direct && columns == vectors * lanes;
-        size_t ldc = whole ? gemm->row_stride * size : width * size;
-        finish.start = block->start + column;
-        finish.scale = scale + column;
-        finish.offset = offset + column;
-        compute_tile(block, row, column, vectors, &finish,
-                     whole ? gemm->c + (row->row * gemm->row_stride + column) * size : tile, ldc);
-        if (!whole)
-            store(gemm, tile, ldc, row->row, row->rows, column, columns);
+    const struct int8_kernels *kernels = gemm->kernels;
+    size_t pieces = gemm->k / gemm->unit, groups = block->steps.groups / pieces;
+    _Alignas(64) char memory[WNN_INT8_MAX_MR * WNN_INT8_MAX_NR * sizeof(float)];
+    for (; begin < end; begin++) {
+        const struct tile tile = tile_at(block, row, block->column + begin * 2 * kernels->lanes, memory);
+        kernels->tile[block->form.a_signed][tile.vectors - 1][row->height](
+            row->room->pointers, pieces, groups, tile.b, row->starts, &tile.finish, tile.c, tile.ldc);
+        if (!tile.whole)
+            store(gemm, memory, tile.ldc, row->row, row->rows, tile.column, tile.columns);
     }
+}
+
+// A tile whose sums become results while those of the next one are made.
+struct unfinished {
+    const struct block *block;
+    const struct tile_row *row;
+    struct tile tile;
+    const int32_t (*sums)[WNN_INT8_MAX_NR];
+    unsigned done; // rows
+};
+
+static void finish_rows(void *argument)
+{
+    struct unfinished *it = argument;
+    const struct int8_gemm *gemm = it->block->gemm;
+    unsigned done = it->done, rows = (unsigned)wnn_min(gemm->kernels->mr, it->row->rows - done);
+    char *c = it->tile.c + done * it->tile.ldc;
+    if (rows == 0)
+        return;
+    gemm->kernels->finish[it->tile.vectors - 1](it->sums + done, rows, it->row->starts + done,
+                                                &it->tile.finish, c, it->tile.ldc);
+    if (!it->tile.whole)
+        store(gemm, c, it->tile.ldc, it->row->row + done, rows, it->tile.column, it->tile.columns);
+    it->done += rows;
+}
+
+static void finish_rest(struct unfinished *it)
+{
+    while (it->done < it->row->rows)
+        finish_rows(it);
+}
+
+// The same on tiles of the processor.
+static void compute_on_tiles(const struct block *block, const struct tile_row *row, size_t begin, size_t end)
+{
+    _Alignas(64) int32_t sums[2][WNN_INT8_TILE_ROWS][WNN_INT8_TILE_COLUMNS];
+    _Alignas(64) char memory[WNN_INT8_TILE_ROWS * WNN_INT8_MAX_NR * sizeof(float)];
+    struct unfinished before = {.block = block, .row = row, .done = row->rows};
+    for (unsigned turn = 0; begin < end; begin++, turn ^= 1) {
+        const struct tile tile = tile_at(block, row, block->column + begin * WNN_INT8_TILE_COLUMNS, memory);
+        const struct int8_tile_product product = {.rows = row->room->steps,
+                                                  .steps = block->steps.count,
+                                                  .groups = block->steps.groups,
+                                                  .b = tile.b,
+                                                  .vectors = tile.vectors,
+                                                  .a_signed = block->form.a_signed,
+                                                  .meanwhile = finish_rows,
+                                                  .argument = &before};
+        block->tiles->multiply(row->file, &product, sums[turn]);
+        finish_rest(&before);
+        before.tile = tile;
+        before.sums = (const int32_t(*)[WNN_INT8_MAX_NR])sums[turn];
+        before.done = 0;
+    }
+    finish_rest(&before);
 }
 
 // Points at the rows of an item.
@@ -568,7 +620,8 @@ static void compute_items(const struct block *block, size_t begin, size_t end, c
         row.rows = (unsigned)wnn_min(block->mr, gemm->m - row.row);
         load_item(block, &row, starts);
         size_t last = wnn_min(block->groups, group + (end - item));
-        compute_tiles(block, &row, panels * group / block->groups, panels * last / block->groups);
+        (block->tiles ? compute_on_tiles : compute_tiles)(block, &row, panels * group / block->groups,
+                                                          panels * last / block->groups);
         item += last - group;
     }
 }

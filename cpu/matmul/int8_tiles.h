@@ -29,6 +29,9 @@ struct int8_tile_product {
     const void *b;
     unsigned vectors; // of 16 columns: 1 or 2
     bool a_signed;
+    // What vectors do meanwhile: called once a step.
+    void (*meanwhile)(void *argument);
+    void *argument;
 };
 
 struct int8_tile_loops {

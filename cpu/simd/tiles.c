@@ -128,7 +128,7 @@ void wnn_emulated_load(struct tile_file *file, unsigned tile, const void *from, 
 {
     wnn_emulated_zero(file, tile);
     for (size_t r = 0; r < file->config.rows[tile]; r++)
-        memcpy(file->data[tile][r], (const char *)from + r * stride, file->config.bytes[tile]);
+        memcpy(file->data[tile][r], (const void *)((uintptr_t)from + r * stride), file->config.bytes[tile]);
 }
 
 void wnn_emulated_store(const struct tile_file *file, unsigned tile, void *to, size_t stride)
