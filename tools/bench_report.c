@@ -36,8 +36,8 @@ static void find_value(const char *path, const char *key, char *value, size_t si
 // The instruction sets that kernels are chosen by.
 static void print_flags(FILE *file)
 {
-    static const char *const interesting[] = {"avx2",        "fma",         "f16c", "avx512f",
-                                              "avx512_vnni", "avx512_bf16", "asimd"};
+    static const char *const interesting[] = {"avx2",        "fma",         "f16c",     "avx512f",
+                                              "avx512_vnni", "avx512_bf16", "amx_int8", "asimd"};
     char flags[4096];
     find_value("/proc/cpuinfo", "flags", flags, sizeof flags - 2);
     for (size_t i = 0; i < sizeof interesting / sizeof *interesting; i++) {

@@ -243,8 +243,9 @@ static void test_error(WNNContext fast, WNNContext threads)
         bool rounded = multiply(fast, &p, x, y);
         multiply(threads, &p, x, z);
         // A few columns, or numbers, are better off as floats.
-        REQUIRE(n < WNN_STRIP || n * k < 1024 ? !rounded || m > 1
-                              : rounded == (m > 1 && wnn_strip_int8_kernels(wnn_cpu_this_processor())));
+        REQUIRE(n < WNN_STRIP || n * k < 1024
+                    ? !rounded || m > 1
+                    : rounded == (m > 1 && wnn_strip_int8_kernels(wnn_cpu_this_processor())));
         REQUIRE(memcmp(y, z, m * n * sizeof *y) == 0);
         for (size_t r = 0; r < m; r++)
             for (size_t j = 0; j < n; j++) {
