@@ -547,9 +547,9 @@ static void finish_rows(void *argument)
     struct unfinished *it = argument;
     const struct int8_gemm *gemm = it->block->gemm;
     unsigned done = it->done, rows = (unsigned)wnn_min(gemm->kernels->mr, it->row->rows - done);
-    char *c = it->tile.c + done * it->tile.ldc;
     if (rows == 0)
         return;
+    char *c = it->tile.c + done * it->tile.ldc;
     gemm->kernels->finish[it->tile.vectors - 1](it->sums + done, rows, it->row->starts + done,
                                                 &it->tile.finish, c, it->tile.ldc);
     if (!it->tile.whole)
@@ -698,7 +698,8 @@ void wnn_int8_gemm_run(const struct int8_gemm *description, const struct paralle
         block.items = row_count * block.groups;
         block.chunks = wnn_min(block.items, max_chunks(parallel->threads));
         size_t work = (gemm->k + 32) * block.columns * gemm->m / block.chunks;
-        wnn_parallel_for(parallel, block.chunks, 1 + (1 << 18) / (work + 1), compute_chunks, &block);
+        size_t enough = tiles ? 1 << 20 : 1 << 18; // for a thread
+        wnn_parallel_for(parallel, block.chunks, 1 + enough / (work + 1), compute_chunks, &block);
     }
 }
 

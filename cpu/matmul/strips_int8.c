@@ -31,8 +31,9 @@ struct strip_int8_kernels {
     unsigned strips;                    // at once, at most 2
     strip_int8_loop single[4], pair[4]; // of 1, 2, 4 and 8 rows
 
-    // (instead) A tile of rows and one strip; runs lie as rows of tiles then.
-    void (*multiply)(struct tile_file *file, const struct strip_int8_part *part, float *totals);
+    // (instead) The first rows of a tile, and one strip; runs lie as rows of tiles then.
+    void (*multiply)(struct tile_file *file, const struct strip_int8_part *part, unsigned height,
+                     float *totals);
     enum tiles tiles;
 };
 
@@ -83,11 +84,14 @@ WNN_INLINE AVX512_VNNI void octets_avx512(const unsigned char *from, words_avx51
 #define OCTETS                 octets_avx512
 #include "cpu/matmul/strips_int8.inc"
 
-// Scales and zero points of a block of a strip.
+// Scales and zero points of a block of a strip. Those are numbers of 16 bits that have 0 beside them, since
+// what they are multiplied with, the sum of a run, has no more bits.
 struct tile_steps {
     vector_avx512 scale;
-    words_avx512 zero;
+    __m512i zero;
 };
+
+_Static_assert(WNN_STRIP_RUN * 127 <= INT16_MAX, "the sum of a run fits in 16 bits");
 
 WNN_INLINE AVX512_VNNI struct tile_steps load_tile_steps(const struct strip_int8_part *part,
                                                          const unsigned char *block)
@@ -95,12 +99,13 @@ WNN_INLINE AVX512_VNNI struct tile_steps load_tile_steps(const struct strip_int8
     const unsigned char *scales = block + part->first * part->block.scales;
     const unsigned char *zeros =
         block + part->in_group * part->block.scales + part->first * part->block.zeros;
-    struct tile_steps steps = {.zero = {0}};
+    struct tile_steps steps = {.zero = _mm512_setzero_si512()};
     steps.scale = part->strips->halves ? load_half_avx512((const uint16_t *)(const void *)scales)
                                        : load_avx512((const float *)(const void *)scales);
-    if (part->strips->zeros)
-        steps.zero =
-            (words_avx512)_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)zeros));
+    if (part->strips->zeros) {
+        __m512i zero = _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)zeros));
+        steps.zero = _mm512_and_si512(zero, _mm512_set1_epi32(UINT16_MAX));
+    }
     return steps;
 }
 
@@ -284,7 +289,7 @@ static void multiply_on_tiles(const struct strip_int8_kernels *kernels, struct t
 {
     wnn_int8_tile_loops(kernels->tiles)->configure(file, height, WNN_STRIP_RUN / 4);
     for (size_t i = 0; i < count; i++, part->first++)
-        kernels->multiply(file, part, totals + i * WNN_STRIP);
+        kernels->multiply(file, part, height, totals + i * WNN_STRIP);
 }
 
 void wnn_strip_int8_multiply(const struct strip_int8_kernels *kernels, struct tile_file *file,
