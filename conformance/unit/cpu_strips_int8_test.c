@@ -47,7 +47,8 @@ static struct packed make_packed(size_t n, size_t k, size_t block, bool nibbles,
     for (size_t j = 0; j < n; j++)
         for (size_t b = 0; b < blocks; b++) {
             struct strip_column to = wnn_strip_column(&p.strips, bytes, j, b);
-            float scale = (float)(1 << draw(3)) * (draw(2) ? 1 : -1);
+            // Sums of what is at the ends of the range are as large as float32 holds.
+            float scale = (float)(1 << (ends ? 0 : draw(3))) * (draw(2) ? 1 : -1);
             int least = nibbles ? 0 : -128, span = nibbles ? 16 : 256;
             int zero = zeros ? least + (int)draw((uint32_t)span) : nibbles ? 8 : 0;
             memcpy(to.scale, &scale, sizeof scale);
