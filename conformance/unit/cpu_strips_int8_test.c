@@ -5,6 +5,7 @@
 // says; and contexts say no to two kinds of numerics at once.
 
 #include "conformance/unit/runtime_fixture.h"
+#include "conformance/unit/trapped_tiles.h"
 #include "cpu/matmul/strips_int8.h"
 
 #include <math.h>
@@ -356,8 +357,12 @@ int main(int argc, char **argv)
     REQUIRE_EQUAL_INT(create(WNNNumerics_Fast, false, 1, &fast), WNNStatus_Success);
     REQUIRE_EQUAL_INT(create(WNNNumerics_Fast, false, 3, &threads), WNNStatus_Success);
     REQUIRE_EQUAL_INT(create(WNNNumerics_Default, false, 1, &plain), WNNStatus_Success);
-    static const char *const names[] = {"vectors", "emulated tiles", "AMX"};
-    enum tiles last = wnn_tiles() == WNN_TILES_AMX ? WNN_TILES_AMX : WNN_TILES_EMULATED;
+    const char *names[] = {"vectors", "emulated tiles", "AMX"};
+    enum tiles last = WNN_TILES_AMX;
+    if (wnn_tiles() != WNN_TILES_AMX) {
+        names[WNN_TILES_AMX] = "AMX trapped";
+        last = trap_tiles() ? WNN_TILES_AMX : WNN_TILES_EMULATED;
+    }
     for (enum tiles tiles = WNN_TILES_NONE; tiles <= last; tiles++) {
         wnn_tiles_force(tiles);
         CASE_AS(case_name("kernels, %s", names[tiles]), test_kernels());

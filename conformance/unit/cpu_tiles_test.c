@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Products of bytes on tiles: sums of their loops against plain ones, and whole products and graphs bit for
-// bit against vectors. Tiles are emulated, and once more those of the processor where it has some.
+// bit against vectors. Tiles are emulated, and once more those of the processor, whose instructions are
+// trapped where it has none.
 
 #include "conformance/unit/runtime_fixture.h"
+#include "conformance/unit/trapped_tiles.h"
 #include "cpu/matmul/gemm.h"
 #include "cpu/matmul/int8.h"
 #include "cpu/matmul/int8_tiles.h"
@@ -39,9 +41,13 @@ static uint8_t *random_bytes(size_t count, bool extreme)
     return bytes;
 }
 
+static bool trapped_amx; // there is none
+
 // Whether this thread has been left with tiles in use, as the processor sees it, if it tells.
 static bool has_tiles_in_use(enum tiles tiles, bool guess)
 {
+    if (trapped_amx && tiles == WNN_TILES_AMX)
+        return has_trapped_tiles_in_use();
 #if WNN_X86_64
     unsigned eax, ebx, ecx, edx, low, high;
     if (tiles == WNN_TILES_AMX) {
@@ -469,16 +475,19 @@ static void test_graphs(enum tiles tiles)
 
 int main(int argc, char **argv)
 {
-    static const char *const names[] = {"", "emulated", "AMX"};
+    const char *names[] = {"", "emulated", "AMX"};
     const struct int8_kernels *kernels = wnn_int8_kernels(wnn_cpu_this_processor());
     cases_begin(argc, argv);
     if (kernels->finish[1])
         CASE(test_small_stack(kernels)); // before this process asks the system
-    enum tiles last = wnn_tiles() == WNN_TILES_AMX ? WNN_TILES_AMX : WNN_TILES_EMULATED;
-    printf("tiles of the processor: %s\n", last == WNN_TILES_AMX ? "used"
-                                           : wnn_has_amx()       ? "the system refuses them"
-                                                                 : "none");
-    for (enum tiles tiles = WNN_TILES_EMULATED; tiles <= last; tiles++) {
+    trapped_amx = wnn_tiles() != WNN_TILES_AMX && wnn_int8_tile_loops(WNN_TILES_AMX) && trap_tiles();
+    enum tiles last = trapped_amx ? WNN_TILES_AMX : wnn_tiles();
+    printf("tiles of the processor: %s\n", wnn_tiles() == WNN_TILES_AMX ? "used"
+                                           : wnn_has_amx()              ? "the system refuses them"
+                                                                        : "none");
+    if (trapped_amx)
+        names[WNN_TILES_AMX] = "AMX trapped";
+    for (enum tiles tiles = WNN_TILES_EMULATED; tiles <= last || tiles == WNN_TILES_EMULATED; tiles++) {
         CASE_AS(case_name("loops, %s", names[tiles]), test_loops(tiles));
         if (!kernels->finish[1])
             continue; // vectors of another width

@@ -82,7 +82,7 @@ enum tiles wnn_tiles(void)
 {
     static atomic_int answer;
     int tiles = atomic_load_explicit(&forced, memory_order_relaxed);
-    if (tiles >= 0 && tiles != WNN_TILES_AMX)
+    if (tiles >= 0)
         return (enum tiles)tiles;
     return wnn_has_amx() && ask_once(&answer, ask_permission) ? WNN_TILES_AMX : WNN_TILES_NONE;
 }

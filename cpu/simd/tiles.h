@@ -41,7 +41,7 @@ bool wnn_has_amx(void);
 // say. The answer stays.
 enum tiles wnn_tiles(void);
 
-// For tests and measurements: what wnn_tiles returns from now on.
+// For tests and measurements: what wnn_tiles returns from now on. Nothing is asked then.
 void wnn_tiles_force(enum tiles tiles);
 
 // As the processor reads it.
