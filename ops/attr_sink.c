@@ -52,7 +52,7 @@ static void put_attr(struct sink *sink, const struct op_row *row, const char *at
         wnn_sink_u32(sink, value.boolean);
         break;
     case ATTR_f64:
-        wnn_sink_f64(sink, value.f64);
+        wnn_sink_f64(sink, wnn_attr_given(value.f64));
         break;
     case ATTR_number:
         memcpy(&bits, &value.number.value, sizeof bits);

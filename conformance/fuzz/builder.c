@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Bytes become calls of a graph builder, with whatever types, shapes, operands and options they say; what was
-// accepted is built and computed. Nothing may crash, leak, hang or exceed its limits, and no execution that
-// was taken may fail. Operators and their options are found in the operator table, so that new ones are
-// covered.
+// accepted is built and computed, and saved, if a byte says so, and loaded again. Nothing may crash, leak,
+// hang or exceed its limits, and no execution that was taken may fail, nor may what was saved be refused.
+// Operators and their options are found in the operator table, so that new ones are covered.
 
 #include "conformance/fuzz/fuzz.h"
 
+#include "conformance/compiled.h"
 #include "ops/op.h"
 
 #include <math.h>
@@ -415,6 +416,23 @@ static void compute(struct run *run, WNNGraph graph)
     free_buffers(outputs, descriptor.outputCount);
 }
 
+// There may be no memory for it twice.
+static void check_loads_again(struct run *run, WNNGraph graph)
+{
+    struct serialized bytes = {0};
+    char message[512];
+    WNNGraph loaded = NULL;
+    WNNStatus status = wnn_save_graph(graph, &bytes, sizeof message, message);
+    if (status == WNNStatus_Success)
+        status = wnn_load_copy(run->context, bytes.data, bytes.size, &loaded, sizeof message, message);
+    if (status != WNNStatus_Success && status != WNNStatus_OutOfMemory) {
+        fprintf(stderr, "what was built cannot be saved, or not be loaded again: %s\n", message);
+        abort();
+    }
+    wnnGraphRelease(loaded);
+    free(bytes.data);
+}
+
 static void build(struct run *run)
 {
     WNNNamedOperand outputs[MAX_OUTPUTS];
@@ -430,10 +448,15 @@ static void build(struct run *run)
             count = i;
     }
     WNNGraph graph = NULL;
-    WNNBuildCallbackInfo info = {NULL, WNNCallbackMode_WaitAnyOnly, on_built, &graph, NULL};
+    const WNNSavable savable = WNN_SAVABLE_INIT;
+    bool saved = take(run) % 2;
+    WNNBuildCallbackInfo info = {saved ? &savable.chain : NULL, WNNCallbackMode_WaitAnyOnly, on_built, &graph,
+                                 NULL};
     wait(run, wnnGraphBuilderBuild(run->builder, count, outputs, info));
     if (graph)
         fuzz_built++;
+    if (graph && saved)
+        check_loads_again(run, graph);
     if (graph && is_late(graph))
         for (int i = 0; i < 4; i++)
             compute_late(run, graph);

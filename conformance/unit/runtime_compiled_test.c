@@ -8,7 +8,10 @@
 #include "conformance/compiled.h"
 #include "conformance/unit/failing_allocator.h"
 #include "conformance/unit/runtime_fixture.h"
+#include "ops/op.h"
 #include "tools/bench_models.h"
+
+#include <math.h>
 
 static const struct backend *backend;
 static WNNContext context, other;
@@ -405,6 +408,144 @@ static void test_scaled_keys(void)
     require_travels(built, &bytes);
     wnnGraphRelease(built);
     free(bytes.data);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Every operator that has numbers as attributes, with numbers at the ends of what its type holds and beyond:
+// alone, in a chain, and behind a product if it may be fused there
+// ---------------------------------------------------------------------------------------------------------------
+
+static struct {
+    WNNDataType type;
+    double number;
+} extreme;
+
+static bool is_number(const struct op_row *row)
+{
+    return row->kind == ROW_ATTRIBUTE && (row->attr == ATTR_f64 || row->attr == ATTR_number);
+}
+
+static bool has_numbers(const struct op_info *info)
+{
+    for (const struct op_row *row = info->rows; row->name; row++)
+        if (is_number(row))
+            return info->class < CLASS_SHAPING;
+    return false;
+}
+
+// A steepness is not 0.
+static bool is_taken(const struct op_row *row)
+{
+    return (row->attr == ATTR_number || isfinite(extreme.number)) &&
+           (strcmp(row->name, "steepness") != 0 || wnn_round_to_dtype(extreme.number, extreme.type) != 0);
+}
+
+static WNNOperand sized_constant(WNNGraphBuilder b, unsigned rank)
+{
+    return constant_of(b, extreme.type, (const uint32_t[]){3, 3, 3, 3}, rank, 0.125);
+}
+
+// Arguments are the paddings of pad.
+static size_t tell_extremes(const struct op_info *info, WNNNamedAttribute *told)
+{
+    static const uint32_t ones[] = {1, 1};
+    size_t count = 0;
+    for (const struct op_row *row = info->rows; row->name; row++) {
+        WNNAttributeValue value = WNN_ATTRIBUTE_VALUE_INIT;
+        if (row->kind != ROW_ATTRIBUTE || (is_number(row) ? !is_taken(row) : !row->argument))
+            continue;
+        value.type = (WNNAttributeType)(row->attr + 1);
+        if (row->attr == ATTR_f64)
+            value.value.f64 = extreme.number;
+        else if (row->attr == ATTR_number)
+            value.value.number = wnnNumberFloat64(extreme.number);
+        else
+            value.value.u32List = (WNNUint32List){ones, 2};
+        told[count++] = (WNNNamedAttribute){view(row->name), value};
+    }
+    return count;
+}
+
+static WNNOperand call_with_extremes(WNNGraphBuilder b, const struct op_info *info, WNNOperand x)
+{
+    WNNNamedAttribute told[8];
+    WNNOperand inputs[4], output = NULL;
+    size_t count = 0;
+    for (const struct op_row *row = info->rows; row->name; row++) {
+        if (row->kind != ROW_INPUT)
+            continue;
+        inputs[count] = count == 0 ? x : sized_constant(b, row->max_rank < 2 ? 1 : 2);
+        count++;
+    }
+    const WNNOperatorCall call = {.name = view(info->name),
+                                  .inputCount = count,
+                                  .inputs = inputs,
+                                  .attributeCount = tell_extremes(info, told),
+                                  .attributes = told};
+    REQUIRE_EQUAL_INT(wnnGraphBuilderCall(b, &call, 1, &output), 1);
+    return output;
+}
+
+static WNNOperand in_every_way(WNNGraphBuilder b, const struct op_info *info, WNNOperand image, WNNOperand x)
+{
+    if (info->class != CLASS_ACTIVATION)
+        return call_with_extremes(b, info, info->rows->min_rank > 2 ? image : x);
+    WNNOperand product = wnnGraphBuilderMatmul(b, x, sized_constant(b, 2), NULL);
+    const WNNOperand ways[] = {
+        call_with_extremes(b, info, x), call_with_extremes(b, info, product),
+        wnnGraphBuilderTanh(b, call_with_extremes(b, info, wnnGraphBuilderNeg(b, x, NULL)), NULL)};
+    return wnnGraphBuilderConcat(b, 3, ways, 0, NULL);
+}
+
+// Activations that belong to another operator, which completes them.
+static WNNOperand gru_with_extremes(WNNGraphBuilder b, WNNOperand x)
+{
+    WNNHardSigmoidOptions sigmoid = WNN_HARD_SIGMOID_OPTIONS_INIT;
+    WNNEluOptions elu = WNN_ELU_OPTIONS_INIT;
+    WNNGruOptions gru = WNN_GRU_OPTIONS_INIT;
+    if (isfinite(extreme.number))
+        sigmoid.alpha = sigmoid.beta = elu.alpha = extreme.number;
+    const WNNActivation activations[] = {wnnGraphBuilderActivationHardSigmoid(b, &sigmoid),
+                                         wnnGraphBuilderActivationElu(b, &elu)};
+    WNNOperand weights = constant_of(b, extreme.type, DIMS(1, 9, 3), 0.125), out[2] = {NULL, NULL};
+    gru.activations = (WNNActivationList){activations, 2};
+    wnnGraphBuilderGru(b, wnnGraphBuilderReshape(b, x, LIST(1, 3, 3), NULL), weights, weights, 1, 3, &gru,
+                       out);
+    return out[0];
+}
+
+static size_t record_extremes(WNNGraphBuilder b, WNNNamedOperand *outputs)
+{
+    WNNOperand image = shaped_input(b, "image", DIMS(1, 3, 3, 3)), x = shaped_input(b, "x", DIMS(3, 3));
+    size_t count = 0;
+    image = wnnGraphBuilderCast(b, image, extreme.type, NULL);
+    x = wnnGraphBuilderCast(b, x, extreme.type, NULL);
+    for (unsigned op = 0; op < WNN_OP_COUNT; op++) {
+        if (!has_numbers(&wnn_ops[op]))
+            continue;
+        REQUIRE(count < MAX_OUTPUTS - 1);
+        outputs[count++] = (WNNNamedOperand){view(wnn_ops[op].name), in_every_way(b, &wnn_ops[op], image, x)};
+    }
+    REQUIRE(count > 8);
+    outputs[count++] = (WNNNamedOperand){view("gru"), gru_with_extremes(b, x)};
+    return count;
+}
+
+static void test_extremes(void)
+{
+    static const double numbers[] = {65520,  -1e6,   3.5e38, -1e300,    1e300, 1e-7,
+                                     -1e-40, 1e-320, -0.0,   -INFINITY, NAN};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i += is_cpu() ? 1 : 4) {
+        for (unsigned wide = 0; wide < 2; wide++) {
+            extreme.type = wide ? WNNDataType_Float32 : WNNDataType_Float16;
+            extreme.number = numbers[i];
+            WNNGraph built = build_recorded(context, record_extremes);
+            struct serialized bytes;
+            require_travels(built, &bytes);
+            wnnGraphRelease(built);
+            free(bytes.data);
+        }
+    }
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -930,6 +1071,7 @@ int main(int argc, char **argv)
     other = create_context(2, false);
     CASE(test_small());
     CASE(test_scaled_keys());
+    CASE(test_extremes());
     CASE(test_models());
     if (is_cpu())
         CASE(test_in_place());

@@ -75,9 +75,9 @@
 //   node        text name of the operator, also of those that only the compiler makes; text label; list of operand;
 //               attributes; of `elementwise` list of step; list of expression; blob, the packed weights
 //   attributes  the values of the operator, in the order of wnnGetAttributeInfo, each once that has several names. Uint32,
-//               Int32, Bool, DataType and Enumerator u32; Float64 f64; Number u32 WNNNumberType and 8 bytes; lists as
-//               lists, 2^32-1 in the place of n if they are absent; ActivationList list of text name and attributes;
-//               Activation nothing
+//               Int32, Bool, DataType and Enumerator u32; Float64 f64, 1e300 or -1e300 where the data type of the operands
+//               has no number as large; Number u32 WNNNumberType and 8 bytes; lists as lists, 2^32-1 in the place of n if
+//               they are absent; ActivationList list of text name and attributes; Activation nothing
 //   expression  what is fused: u32 input, 2^32-1 for the output, which is the last; u32 in which turn it was; type of what
 //               it is of; list of operand; list of step
 //   step        text name; list of u32 value; u32 output, 2^32-1 for none; type; attributes
