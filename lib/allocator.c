@@ -36,6 +36,8 @@ static void populate(void *memory, size_t size)
 static void *default_allocate(size_t size, size_t alignment, void *userdata)
 {
     (void)userdata;
+    if (alignment <= alignof(max_align_t))
+        return malloc(size);
     char *given = size < SIZE_MAX / 2 ? malloc(size + sizeof(void *) + alignment) : NULL;
     if (!given)
         return NULL;
@@ -50,9 +52,10 @@ static void *default_allocate(size_t size, size_t alignment, void *userdata)
 
 static void default_release(void *memory, size_t size, size_t alignment, void *userdata)
 {
-    (void)size, (void)alignment, (void)userdata;
-    void *given;
-    memcpy(&given, (char *)memory - sizeof(void *), sizeof(void *));
+    (void)size, (void)userdata;
+    void *given = memory;
+    if (alignment > alignof(max_align_t))
+        memcpy(&given, (char *)memory - sizeof(void *), sizeof(void *));
     free(given);
 }
 

@@ -18,15 +18,16 @@ struct constant *wnn_constant_create(struct allocator *allocator, size_t bytes)
 
 struct constant *wnn_constant_lend(struct allocator *allocator, const WNNExternalBytes *loan)
 {
-    struct constant *constant = wnn_allocate(allocator, sizeof *constant);
+    struct constant *constant = wnn_allocate_record(allocator, sizeof *constant);
     if (!constant)
         return NULL;
     *constant = (struct constant){.references = 1,
                                   .allocator = allocator,
                                   .data = loan->data,
                                   .bytes = loan->byteLength,
+                                  .is_record = true,
                                   .external = true,
-                                  .loan = *loan};
+                                  .loan = {loan->release, loan->userdata1, loan->userdata2}};
     return constant;
 }
 
@@ -49,11 +50,14 @@ void wnn_constant_unref(struct constant *constant)
 {
     if (!constant || atomic_fetch_sub(&constant->references, 1) != 1)
         return;
-    WNNExternalBytes loan = constant->loan;
-    wnn_origin_unref(constant->origin);
-    wnn_release(constant->allocator, constant);
-    if (loan.release)
-        loan.release(loan.data, loan.byteLength, loan.userdata1, loan.userdata2);
+    struct constant last = *constant;
+    wnn_origin_unref(last.origin);
+    if (last.is_record)
+        wnn_release_record(last.allocator, constant);
+    else
+        wnn_release(last.allocator, constant);
+    if (last.loan.release)
+        last.loan.release(last.data, last.bytes, last.loan.userdata1, last.loan.userdata2);
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -37,8 +37,13 @@ struct constant {
     const void
         *data; // aligned to WNN_ALIGNMENT and padded by WNN_SLACK unless it is external; NULL: not there
     size_t bytes;
-    bool external; // any alignment, no slack
-    WNNExternalBytes loan;
+    bool is_record; // without room for bytes
+    bool external;  // any alignment, no slack
+    // Of bytes that are somebody else's: called at the end, if it is there.
+    struct {
+        void (*release)(const void *data, size_t bytes, void *userdata1, void *userdata2);
+        void *userdata1, *userdata2;
+    } loan;
     struct origin *origin; // a reference, or NULL: the bytes are only here
 };
 

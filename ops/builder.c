@@ -16,6 +16,7 @@
 #include <string.h>
 
 #define MAX_TENSORS 8192 // https://www.w3.org/TR/webnn/#valid-tensor-count
+#define MAX_OUTPUTS 3    // of an operator without a list of them
 
 void wnn_builder_init(struct WNNGraphBuilderImpl *builder, struct allocator *allocator,
                       const WNNLimits *limits, const struct builder_host *host, void *context)
@@ -585,11 +586,7 @@ static bool check_operands(struct op_call *call, void *context)
 
 static bool infer(struct WNNGraphBuilderImpl *builder, struct op_call *call)
 {
-    bool list = gives_list(call->info);
-    call->out_capacity = list ? MAX_TENSORS : 3;
-    call->out = list ? NULL : wnn_arena_allocate(&builder->graph.arena, 3 * sizeof call->out[0]);
-    if (!call->out && !list)
-        return wnn_fail_memory(call->error);
+    call->out_capacity = call->out ? MAX_OUTPUTS : MAX_TENSORS;
     call->out_count = 1;
     if (wnn_has_unranked(call->in, call->in_count))
         return wnn_infer_unranked(call, check_operands, builder);
@@ -644,8 +641,10 @@ size_t wnn_builder_call(WNNGraphBuilder builder, enum op op, size_t operand_coun
     struct arena_mark mark = wnn_arena_mark(&builder->graph.arena);
     struct size_table *sizes = &builder->graph.sizes;
     size_t size_count = sizes->count;
+    struct descriptor results[MAX_OUTPUTS] = {{0}};
     struct op_call call = {.op = op,
                            .info = &wnn_ops[op],
+                           .out = gives_list(&wnn_ops[op]) ? NULL : results, // a list makes room itself
                            .arena = &builder->graph.arena,
                            .sizes = size_count ? sizes : NULL,
                            .limits = &builder->limits,
