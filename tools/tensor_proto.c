@@ -16,8 +16,7 @@ enum {
     INT32_DATA = 5,
     INT64_DATA = 7,
     DOUBLE_DATA = 10,
-    UINT64_DATA = 11,
-    MAX_DESCRIPTION = 1 << 20 // bytes of memory for dimensions
+    UINT64_DATA = 11
 };
 
 // What elements are called, and the field that has them where there are no raw data.
@@ -125,15 +124,13 @@ static bool read_array(const char *path, const struct onnx_tensor *tensor, struc
 bool tensor_proto_decode(const char *path, struct mapping *file, struct array *array, struct string *name,
                          struct error *error)
 {
-    struct model_memory memory = {.limit = MAX_DESCRIPTION};
     struct onnx_tensor tensor;
-    const char *fault = wnn_onnx_tensor(&memory, (struct bytes){file->data, file->size}, &tensor);
+    const char *fault = wnn_onnx_tensor((struct bytes){file->data, file->size}, &tensor);
     *array = (struct array){.mapping = mapping_ref(file)};
     bool good = fault ? wnn_fail(error, WNNStatus_TypeError, "%s: no tensor of ONNX: %s", path, fault)
                       : read_array(path, &tensor, array, error);
     if (good && name)
         *name = (struct string){tensor.name.size ? (const char *)tensor.name.data : "", tensor.name.size};
-    wnn_model_free(&memory);
     if (!good)
         array_close(array);
     return good;

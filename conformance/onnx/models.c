@@ -45,7 +45,6 @@ struct data {
 
 struct sample {
     struct tensor *inputs[MAX_OPERANDS], *outputs[MAX_OPERANDS];
-    struct onnx_tensor sources[2 * MAX_OPERANDS];
     size_t input_count, output_count;
     void *files[2 * MAX_OPERANDS];
     size_t file_count;
@@ -78,15 +77,15 @@ static void read_tensors(struct recording *r, struct sample *s, const char *fold
         struct data data;
         if (!read_file(path, &data))
             return;
-        struct onnx_tensor *source = &s->sources[s->file_count];
+        struct onnx_tensor source;
         s->files[s->file_count++] = data.owned;
         const struct onnx_value *value = *count < value_count ? &values[*count] : NULL;
-        const char *fault = wnn_onnx_tensor(r->memory, data.bytes, source);
-        bool is_read = !fault && source->type != ONNX_UNDEFINED && source->type != ONNX_STRING &&
+        const char *fault = wnn_onnx_tensor(data.bytes, &source);
+        bool is_read = !fault && source.type != ONNX_UNDEFINED && source.type != ONNX_STRING &&
                        !(value && value->type >= ONNX_SEQUENCE);
         if (value && value->type == ONNX_BFLOAT16)
-            source->type = ONNX_BFLOAT16; // whose bits numpy has as uint16
-        tensors[*count] = is_read ? make_initializer(r, source) : NULL;
+            source.type = ONNX_BFLOAT16; // whose bits numpy has as uint16
+        tensors[*count] = is_read ? make_initializer(r, &source) : NULL;
         s->is_unread |= !require_known(r, tensors[*count], "it");
         r->failed = false;
     }
@@ -233,11 +232,14 @@ static void find_operators(const struct onnx_file *file, struct operators *to)
 {
     to->count = 0;
     for (size_t i = 0; i < file->graph.node_count && to->count < MAX_OPERATORS; i++) {
-        const struct onnx_node *node = &file->graph.nodes[i];
+        struct onnx_node node;
+        struct model_memory memory = {.limit = SIZE_MAX / 4};
+        wnn_onnx_node(&memory, file->graph.nodes[i], &node);
+        wnn_model_free(&memory);
         char *name = to->names[to->count];
-        snprintf(name, sizeof to->names[0], "%.*s%s%.*s", (int)node->domain.size,
-                 node->domain.size ? (const char *)node->domain.data : "", node->domain.size ? "." : "",
-                 (int)node->operation.size, node->operation.size ? (const char *)node->operation.data : "");
+        snprintf(name, sizeof to->names[0], "%.*s%s%.*s", (int)node.domain.size,
+                 node.domain.size ? (const char *)node.domain.data : "", node.domain.size ? "." : "",
+                 (int)node.operation.size, node.operation.size ? (const char *)node.operation.data : "");
         size_t k = 0;
         while (strcmp(to->names[k], name) != 0)
             k++;

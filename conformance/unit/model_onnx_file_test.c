@@ -47,7 +47,9 @@ static void test_small(void)
     REQUIRE(file.metadata_count == 1 && is(file.metadata[0].key, "k") && is(file.metadata[0].value, "v"));
     const struct onnx_graph *graph = &file.graph;
     REQUIRE(is(graph->name, "g") && graph->node_count == 1);
-    const struct onnx_node *node = graph->nodes;
+    struct onnx_node own, *node = &own;
+    REQUIRE(!wnn_onnx_node(&memory, graph->nodes[0], node));
+    REQUIRE(is(wnn_onnx_operation(graph->nodes[0]), "Add"));
     REQUIRE(is(node->operation, "Add") && is(node->name, "n") && node->inputs.count == 2 &&
             node->outputs.count == 1);
     REQUIRE(is(node->inputs.items[0], "x") && is(node->inputs.items[1], "c") &&
@@ -56,7 +58,8 @@ static void test_small(void)
     REQUIRE(wnn_onnx_node_attribute(node, (struct bytes){(const unsigned char *)"z", 1}, &z) && z.i == 3);
     REQUIRE(!wnn_onnx_node_attribute(node, (struct bytes){(const unsigned char *)"y", 1}, &other));
     REQUIRE(graph->initializer_count == 1);
-    const struct onnx_tensor *c = graph->initializers;
+    struct onnx_tensor tensor, *c = &tensor;
+    REQUIRE(!wnn_onnx_tensor(graph->initializers[0], c));
     REQUIRE(is(c->name, "c") && c->type == ONNX_FLOAT && c->rank == 1 && c->dims[0] == 2 && c->raw.size == 8);
     REQUIRE(graph->input_count == 1);
     const struct onnx_value *x = graph->inputs;
@@ -141,13 +144,12 @@ static void test_order(const char *text, const char *expected)
     enum {
         MOST = 8
     };
-    struct onnx_node list[MOST];
-    struct bytes outputs[MOST];
+    struct bytes list[MOST];
     unsigned char messages[MOST][64];
     size_t count = 0;
     for (const char *at = text; *at; at += *at == ' ', count++) {
         unsigned char *message = messages[count], *to = message;
-        outputs[count] = (struct bytes){(const unsigned char *)at, 1};
+        to = memcpy(to, (unsigned char[]){0x12, 1, (unsigned char)*at}, 3), to += 3;
         for (at += 2; *at && *at != ' '; at++) {
             unsigned char name = (unsigned char)(*at | 0x20);
             if (*at == name)
@@ -155,12 +157,11 @@ static void test_order(const char *text, const char *expected)
             else // the input of a node of the graph of an attribute
                 to = memcpy(to, (unsigned char[]){0x2A, 7, 0x32, 5, 0x0A, 3, 0x0A, 1, name}, 9), to += 9;
         }
-        list[count] =
-            (struct onnx_node){.outputs = {&outputs[count], 1}, .message = {message, (size_t)(to - message)}};
+        list[count] = (struct bytes){message, (size_t)(to - message)};
     }
     REQUIRE(wnn_onnx_order(&memory, &(struct onnx_graph){.nodes = list, .node_count = count}));
     for (size_t i = 0; i < count; i++)
-        REQUIRE(list[i].outputs.items[0].data[0] == (unsigned char)expected[i]);
+        REQUIRE(list[i].data[2] == (unsigned char)expected[i]);
     REQUIRE(memory.used == 0);
 }
 

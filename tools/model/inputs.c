@@ -79,9 +79,8 @@ static bool find_shape(struct recording *r, const WNNModelRecordOptions *options
 static struct tensor *make_given(struct recording *r, const WNNModelInputValue *known, int64_t type,
                                  size_t rank, const int64_t *dims)
 {
-    struct constant given = {
-        .type = type, .rank = rank, .dims = dims, .bytes = {known->data, known->byteLength}};
-    struct tensor *t = make_constant(r, &given);
+    struct constant given = {.type = type, .bytes = {known->data, known->byteLength}};
+    struct tensor *t = make_constant(r, &given, rank, dims);
     if (!require_known(r, t, "an input"))
         return NULL;
     t->source = NULL; // its bytes are the caller's

@@ -2,8 +2,10 @@
 #include "tools/model/memory.h"
 
 #include <stdalign.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 // Small items share blocks of so many bytes, but where a sanitizer watches the ends of each.
 #define SHARED_BYTES 8192
@@ -22,9 +24,10 @@ struct model_block {
     max_align_t bytes[];
 };
 
-static unsigned char *add_block(struct model_memory *memory, size_t bytes)
+// Memory that is zero, unless it is to be shared and used again.
+static unsigned char *add_block(struct model_memory *memory, size_t bytes, bool shared)
 {
-    struct model_block *block = calloc(1, sizeof *block + bytes);
+    struct model_block *block = shared ? malloc(sizeof *block + bytes) : calloc(1, sizeof *block + bytes);
     if (!block)
         return NULL;
     block->before = memory->blocks;
@@ -43,22 +46,35 @@ void *wnn_model_allocate(struct model_memory *memory, size_t count, size_t size)
     size_t bytes = (count * size + alignment - 1) / alignment * alignment;
     if (bytes > memory->left && bytes <= left && bytes < SHARED_BYTES / 4) {
         size_t shared = left < SHARED_BYTES ? left / alignment * alignment : SHARED_BYTES;
-        memory->room = add_block(memory, shared);
+        memory->room = add_block(memory, shared, true);
         memory->left = memory->room ? shared : 0;
     }
     if (bytes > memory->left)
-        return bytes <= left && bytes >= SHARED_BYTES / 4 ? add_block(memory, bytes) : NULL;
+        return bytes <= left && bytes >= SHARED_BYTES / 4 ? add_block(memory, bytes, false) : NULL;
     unsigned char *item = memory->room;
     memory->room += bytes;
     memory->left -= bytes;
-    return item;
+    return memset(item, 0, bytes);
+}
+
+struct model_mark wnn_model_mark(const struct model_memory *memory)
+{
+    return (struct model_mark){memory->blocks, memory->room, memory->left, memory->used};
+}
+
+void wnn_model_rewind(struct model_memory *memory, struct model_mark mark)
+{
+    while (memory->blocks != mark.blocks) {
+        struct model_block *before = memory->blocks->before;
+        free(memory->blocks);
+        memory->blocks = before;
+    }
+    memory->room = mark.room;
+    memory->left = mark.left;
+    memory->used = mark.used;
 }
 
 void wnn_model_free(struct model_memory *memory)
 {
-    for (struct model_block *block = memory->blocks, *before; block; block = before) {
-        before = block->before;
-        free(block);
-    }
-    *memory = (struct model_memory){.limit = memory->limit};
+    wnn_model_rewind(memory, (struct model_mark){NULL, NULL, 0, 0});
 }

@@ -15,8 +15,17 @@ struct model_memory {
     size_t used, limit;  // of all blocks
 };
 
+// A place to go back to.
+struct model_mark {
+    struct model_block *blocks;
+    unsigned char *room;
+    size_t left, used;
+};
+
 // `count` items of `size` bytes, filled with zeros; NULL: no memory, or above the limit. One item for none.
 void *wnn_model_allocate(struct model_memory *memory, size_t count, size_t size);
+struct model_mark wnn_model_mark(const struct model_memory *memory);
+void wnn_model_rewind(struct model_memory *memory, struct model_mark mark); // frees what came after it
 void wnn_model_free(struct model_memory *memory);
 
 #endif

@@ -1036,6 +1036,7 @@ struct tensor *range(struct recording *r, struct tensor *start, struct tensor *l
 struct tensor *late_range(struct recording *r, int64_t count)
 {
     struct late_operands *late = find_late(r, count);
+    r->kept_count += late && !late->range;
     if (late && !late->range)
         late->range = range(r, make_number(r, TYPE_INT64, 0), make_size(r, TYPE_INT64, count),
                             make_number(r, TYPE_INT64, 1));

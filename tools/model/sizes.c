@@ -195,6 +195,7 @@ struct late_operands *find_late(struct recording *r, int64_t size)
     if (found || !(found = wnn_model_allocate(r->memory, 1, sizeof *found)))
         return found ? found : fail(r, "there is not enough memory");
     *found = (struct late_operands){.size = size, .next = *bucket};
+    r->kept_count++;
     return *bucket = found;
 }
 
@@ -209,6 +210,7 @@ static struct tensor *shape_of_size(struct recording *r, int64_t size)
     if (!ones)
         return NULL;
     struct tensor *shape = make_operand(r, TYPE_UINT32, wnnGraphBuilderShape(r->builder, ones, &options));
+    r->kept_count++;
     return late->number = cast(r, shape, TYPE_INT64);
 }
 
@@ -292,6 +294,7 @@ bool find_sizes(struct recording *r, struct tensor *t)
     if (!elements || !find_elements(r, t, elements))
         return false;
     t->ints = elements;
+    r->kept_count++;
     return true;
 }
 

@@ -248,23 +248,31 @@ struct tensor *make_range(struct recording *r, int64_t type, int64_t start, int6
     return t;
 }
 
-struct tensor *make_constant(struct recording *r, const struct constant *source)
+struct tensor *make_constant(struct recording *r, const struct constant *source, size_t rank,
+                             const int64_t *dims)
 {
-    struct tensor *t = make_tensor(r, source->type, source->rank, source->dims);
+    struct tensor *t = make_tensor(r, source->type, rank, dims);
     if (t)
         t->source = source;
     return t;
 }
 
+// NULL: the builder's error, which is told.
+static WNNOperand check_recorded(struct recording *r, WNNOperand operand)
+{
+    WNNError error = WNN_ERROR_INIT;
+    if (operand)
+        return operand;
+    wnnGraphBuilderGetError(r->builder, &error);
+    fail(r, "%.*s", (int)(error.message.length < 400 ? error.message.length : 400), error.message.data);
+    wnnGraphBuilderClearError(r->builder);
+    return NULL;
+}
+
 struct tensor *make_operand(struct recording *r, int64_t type, WNNOperand operand)
 {
-    if (!operand) {
-        WNNError error = WNN_ERROR_INIT;
-        wnnGraphBuilderGetError(r->builder, &error);
-        fail(r, "%.*s", (int)(error.message.length < 400 ? error.message.length : 400), error.message.data);
-        wnnGraphBuilderClearError(r->builder);
+    if (!check_recorded(r, operand))
         return NULL;
-    }
     WNNUint32List shape = wnnOperandGetShape(operand);
     int64_t dims[MAX_RANK];
     for (size_t i = 0; i < shape.count && i < MAX_RANK; i++)
@@ -406,6 +414,7 @@ static bool read_source(struct recording *r, struct tensor *t)
         return false;
     t->ints = known->ints;
     t->reals = known->reals;
+    r->kept_count++;
     return true;
 }
 
@@ -517,9 +526,8 @@ WNNOperand operand_of(struct recording *r, struct tensor *t)
         if (data.size >= size) {
             struct source_name name;
             WNNExternalBytes bytes = wnn_source_lend(r->source, (struct bytes){data.data, size}, &name);
-            struct tensor *lent =
-                make_operand(r, t->type, wnnGraphBuilderExternalConstant(r->builder, &descriptor, &bytes));
-            return lent ? (t->operand = lent->operand) : NULL;
+            t->operand = check_recorded(r, wnnGraphBuilderExternalConstant(r->builder, &descriptor, &bytes));
+            return t->operand;
         }
     }
     if (!t->ints && !t->reals && (!t->source || !read_source(r, t)))
@@ -535,9 +543,8 @@ WNNOperand operand_of(struct recording *r, struct tensor *t)
         return fail(r, "there is not enough memory");
     for (int64_t i = 0; i < count; i++)
         store_element(t, type, i, data);
-    struct tensor *made =
-        make_operand(r, t->type, wnnGraphBuilderConstant(r->builder, &descriptor, data, size));
-    return made ? (t->operand = made->operand) : NULL;
+    t->operand = check_recorded(r, wnnGraphBuilderConstant(r->builder, &descriptor, data, size));
+    return t->operand;
 }
 
 struct tensor *forget(struct recording *r, struct tensor *t)

@@ -71,16 +71,14 @@ struct late_operands {
 
 // A constant as a file has it.
 struct constant {
-    int64_t type; // enum element_type
-    size_t rank;
-    const int64_t *dims;
+    int64_t type;       // enum element_type
     struct bytes bytes; // the elements as they lie in memory, little endian; empty: the functions find them
     // The bytes where they lie in another file; NULL: there is none. An error is recorded.
     struct bytes (*find)(struct recording *r, const struct constant *constant);
     // Sets all elements of a tensor where no bytes are as they lie in memory; NULL: there is no such form.
     // False: an error, which is recorded.
     bool (*read)(struct recording *r, const struct constant *constant, struct tensor *t);
-    const void *form; // the format's, for the functions
+    struct bytes form; // the format's, for the functions
 };
 
 struct tensor {
@@ -103,6 +101,9 @@ struct tensor {
 
 struct recording {
     struct model_memory *memory;
+    // How often something that was there before the node at hand has come to refer to memory that is the
+    // node's: it is freed behind the node otherwise.
+    size_t kept_count;
     WNNGraphBuilder builder;
     bool narrow; // float64 may become float32, integers of 16 bits those of 32
     bool late;   // dimensions of inputs that have no value stay names
@@ -159,7 +160,8 @@ struct tensor *make_filled(struct recording *r, int64_t type, size_t rank, const
 // Each of the three may be late.
 struct tensor *make_range(struct recording *r, int64_t type, int64_t start, int64_t count, int64_t step);
 struct tensor *make_size(struct recording *r, int64_t type, int64_t size); // rank 0; the size may be late
-struct tensor *make_constant(struct recording *r, const struct constant *source);
+struct tensor *make_constant(struct recording *r, const struct constant *source, size_t rank,
+                             const int64_t *dims);
 struct tensor *make_operand(struct recording *r, int64_t type,
                             WNNOperand operand); // NULL: the builder's error
 

@@ -126,33 +126,17 @@ static const char *read_location(struct onnx_tensor *tensor, struct bytes from)
     return NULL;
 }
 
-static const char *read_dims(struct model_memory *memory, struct bytes from, struct onnx_tensor *tensor)
+const char *wnn_onnx_tensor(struct bytes message, struct onnx_tensor *tensor)
 {
-    struct protobuf reader = {.left = from};
-    size_t count = 0;
-    for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
-        count += field.number == 1 ? wnn_protobuf_numbers(&reader, &field, 0, NULL) : 0;
-    if (reader.fault)
-        return reader.fault;
-    tensor->dims = wnn_model_allocate(memory, count, sizeof tensor->dims[0]);
-    if (!tensor->dims)
-        return no_memory;
-    reader.left = from;
-    for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
-        if (field.number == 1)
-            tensor->rank +=
-                wnn_protobuf_numbers(&reader, &field, count - tensor->rank, tensor->dims + tensor->rank);
-    return NULL;
-}
-
-static const char *read_tensor(struct model_memory *memory, struct bytes from, void *to)
-{
-    struct onnx_tensor *tensor = to;
-    struct protobuf reader = {.left = from};
-    const char *fault = read_dims(memory, from, tensor);
-    tensor->message = from;
-    for (struct protobuf_field field; !fault && wnn_protobuf_next(&reader, &field);)
+    struct protobuf reader = {.left = message};
+    const char *fault = NULL;
+    *tensor = (struct onnx_tensor){.message = message};
+    for (struct protobuf_field field; !fault && wnn_protobuf_next(&reader, &field);) {
+        size_t told = tensor->rank < ONNX_DIMS ? tensor->rank : ONNX_DIMS;
         switch (field.number) {
+        case 1:
+            tensor->rank += wnn_protobuf_numbers(&reader, &field, ONNX_DIMS - told, tensor->dims + told);
+            break;
         case 2:
             tensor->type = (int64_t)wnn_protobuf_number(&reader, &field);
             break;
@@ -171,13 +155,17 @@ static const char *read_tensor(struct model_memory *memory, struct bytes from, v
         default:
             break;
         }
+    }
     return fault ? fault : reader.fault;
 }
 
-const char *wnn_onnx_tensor(struct model_memory *memory, struct bytes message, struct onnx_tensor *tensor)
+// A tensor that is read again when it is needed.
+static const char *check_tensor(struct model_memory *memory, struct bytes from, void *to)
 {
-    *tensor = (struct onnx_tensor){0};
-    return read_tensor(memory, message, tensor);
+    struct onnx_tensor tensor;
+    (void)memory;
+    *(struct bytes *)to = from;
+    return wnn_onnx_tensor(from, &tensor);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -330,23 +318,70 @@ bool wnn_onnx_default_attribute(const struct onnx_function *function, struct byt
     return find(function->message, FUNCTION_ATTRIBUTE, name, to);
 }
 
-static const char *read_node(struct model_memory *memory, struct bytes from, void *to)
+// Inputs and outputs, for which there is room.
+static const char *read_ends(struct onnx_node *node, struct bytes *room)
 {
-    struct onnx_node *node = to;
-    struct protobuf reader = {.left = from};
-    node->message = from;
+    struct protobuf reader = {.left = node->message};
     for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
-        if (field.number == 3)
+        if (field.number == 1)
+            room[node->inputs.count++] = wnn_protobuf_bytes(&reader, &field);
+    node->inputs.items = room;
+    node->outputs.items = room += node->inputs.count;
+    reader.left = reader.fault ? reader.left : node->message;
+    for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
+        if (field.number == 2)
+            room[node->outputs.count++] = wnn_protobuf_bytes(&reader, &field);
+    return reader.fault;
+}
+
+const char *wnn_onnx_node(struct model_memory *memory, struct bytes message, struct onnx_node *node)
+{
+    struct protobuf reader = {.left = message};
+    size_t names = 0;
+    *node = (struct onnx_node){.message = message};
+    for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
+        switch (field.number) {
+        case 1:
+        case 2:
+            names++;
+            break;
+        case 3:
             node->name = wnn_protobuf_bytes(&reader, &field);
-        else if (field.number == 4)
+            break;
+        case 4:
             node->operation = wnn_protobuf_bytes(&reader, &field);
-        else if (field.number == 7)
+            break;
+        case 7:
             node->domain = wnn_protobuf_bytes(&reader, &field);
-        else if (field.number == 8)
+            break;
+        case 8:
             node->overload = wnn_protobuf_bytes(&reader, &field);
-    const char *fault = reader.fault;
-    node->inputs = read_names(memory, from, 1, &fault);
-    node->outputs = read_names(memory, from, 2, &fault);
+            break;
+        default:
+            break;
+        }
+    struct bytes *room = names <= ONNX_FEW ? node->few : wnn_model_allocate(memory, names, sizeof *room);
+    return reader.fault ? reader.fault : room ? read_ends(node, room) : no_memory;
+}
+
+struct bytes wnn_onnx_operation(struct bytes node)
+{
+    struct protobuf reader = {.left = node};
+    struct bytes operation = {NULL, 0};
+    for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
+        if (field.number == 4)
+            operation = wnn_protobuf_bytes(&reader, &field);
+    return operation;
+}
+
+// A node that is read again when it is needed.
+static const char *check_node(struct model_memory *memory, struct bytes from, void *to)
+{
+    struct onnx_node node;
+    struct model_mark mark = wnn_model_mark(memory);
+    const char *fault = wnn_onnx_node(memory, from, &node);
+    wnn_model_rewind(memory, mark);
+    *(struct bytes *)to = from;
     return fault ? fault : check_attributes(from, NODE_ATTRIBUTE);
 }
 
@@ -359,8 +394,8 @@ const char *wnn_onnx_graph(struct model_memory *memory, struct bytes message, st
             graph->name = wnn_protobuf_bytes(&reader, &field);
     const char *fault = reader.fault;
     graph->nodes =
-        read_all(memory, message, 1, sizeof graph->nodes[0], read_node, &graph->node_count, &fault);
-    graph->initializers = read_all(memory, message, 5, sizeof graph->initializers[0], read_tensor,
+        read_all(memory, message, 1, sizeof graph->nodes[0], check_node, &graph->node_count, &fault);
+    graph->initializers = read_all(memory, message, 5, sizeof graph->initializers[0], check_tensor,
                                    &graph->initializer_count, &fault);
     graph->inputs =
         read_all(memory, message, 11, sizeof graph->inputs[0], read_value, &graph->input_count, &fault);
@@ -383,7 +418,7 @@ static const char *read_function(struct model_memory *memory, struct bytes from,
     const char *fault = reader.fault;
     function->inputs = read_names(memory, from, 4, &fault);
     function->outputs = read_names(memory, from, 5, &fault);
-    function->graph.nodes = read_all(memory, from, 7, sizeof function->graph.nodes[0], read_node,
+    function->graph.nodes = read_all(memory, from, 7, sizeof function->graph.nodes[0], check_node,
                                      &function->graph.node_count, &fault);
     function->opsets =
         read_all(memory, from, 9, sizeof function->opsets[0], read_opset, &function->opset_count, &fault);

@@ -67,10 +67,15 @@ struct onnx_value {
     size_t rank;
 };
 
+enum {
+    ONNX_DIMS = 8, // that are told of a tensor, whatever its rank is
+    ONNX_FEW = 8   // names of a node for which there is room in it
+};
+
 struct onnx_tensor {
     struct bytes name;
     int64_t type;
-    int64_t *dims;
+    int64_t dims[ONNX_DIMS];
     size_t rank;
     struct bytes raw;     // data as it lies in memory, little endian, or empty
     struct bytes message; // where numbers stand in fields by type otherwise
@@ -94,12 +99,14 @@ struct onnx_node {
     struct bytes overload;             // which function of that name, or empty
     struct onnx_names inputs, outputs; // an empty name: an optional one that is left out
     struct bytes message;              // where attributes stand
+    struct bytes few[ONNX_FEW];
 };
 
+// Nodes and initializers are messages, in which nothing is malformed: there are many, and each is read when
+// it is needed.
 struct onnx_graph {
     struct bytes name;
-    struct onnx_node *nodes;
-    struct onnx_tensor *initializers;
+    struct bytes *nodes, *initializers;
     struct onnx_value *inputs, *outputs;
     size_t node_count, initializer_count, input_count, output_count;
 };
@@ -149,6 +156,11 @@ void wnn_onnx_find_weights(struct bytes bytes, struct byte_runs *runs);
 // text.
 const char *wnn_onnx_open(struct bytes bytes, struct model_memory *memory, struct onnx_file *file);
 
+// A node, which has to stay where it is; no memory is needed for ONNX_FEW names.
+const char *wnn_onnx_node(struct model_memory *memory, struct bytes message, struct onnx_node *node);
+// The operator of a node, without its domain.
+struct bytes wnn_onnx_operation(struct bytes node);
+
 // An attribute of a node, or what a function says that it is otherwise; false: it is not there.
 bool wnn_onnx_node_attribute(const struct onnx_node *node, struct bytes name, struct onnx_attribute *to);
 bool wnn_onnx_default_attribute(const struct onnx_function *function, struct bytes name,
@@ -156,6 +168,6 @@ bool wnn_onnx_default_attribute(const struct onnx_function *function, struct byt
 
 // A graph or tensor that an attribute holds. NULL, or a fault.
 const char *wnn_onnx_graph(struct model_memory *memory, struct bytes message, struct onnx_graph *graph);
-const char *wnn_onnx_tensor(struct model_memory *memory, struct bytes message, struct onnx_tensor *tensor);
+const char *wnn_onnx_tensor(struct bytes message, struct onnx_tensor *tensor);
 
 #endif

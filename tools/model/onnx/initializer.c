@@ -29,11 +29,11 @@ static struct bytes external_data(struct recording *r, const struct onnx_tensor 
 
 static struct bytes find_external(struct recording *r, const struct constant *constant)
 {
-    const struct onnx_tensor *source = constant->form;
-    const char *fault = NULL;
-    struct bytes data = external_data(r, source, &fault);
+    struct onnx_tensor source;
+    const char *fault = wnn_onnx_tensor(constant->form, &source);
+    struct bytes data = fault ? constant->bytes : external_data(r, &source, &fault);
     char name[120];
-    wnn_model_print(name, sizeof name, source->name);
+    wnn_model_print(name, sizeof name, source.name);
     if (fault)
         fail(r, "the external data of \"%s\": %s", name, fault);
     return data;
@@ -50,8 +50,7 @@ static void set_numbers(struct tensor *t, size_t n, const int64_t *numbers, int6
 // Elements in fields by type; false: there are not as many.
 static bool read_fields(struct recording *r, const struct constant *constant, struct tensor *t)
 {
-    const struct onnx_tensor *source = constant->form;
-    struct protobuf reader = {.left = source->message};
+    struct protobuf reader = {.left = constant->form};
     int64_t done = 0, count = count_elements(t);
     for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);) {
         if (field.number == 4 && t->type == TYPE_FLOAT32) {
@@ -89,11 +88,9 @@ struct tensor *make_initializer(struct recording *r, const struct onnx_tensor *s
     if (!constant)
         return fail(r, "there is not enough memory");
     *constant = (struct constant){.type = source->type,
-                                  .rank = source->rank,
-                                  .dims = source->dims,
                                   .bytes = source->raw,
                                   .find = source->external ? find_external : NULL,
                                   .read = read_fields,
-                                  .form = source};
-    return make_constant(r, constant);
+                                  .form = source->message};
+    return make_constant(r, constant, source->rank, source->dims);
 }

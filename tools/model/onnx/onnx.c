@@ -23,12 +23,15 @@ static int compare_names(const void *one, const void *other)
     return order ? order : (a->size > b->size) - (a->size < b->size);
 }
 
-// The names of the initializers in order; NULL: no memory.
-static struct bytes *sort_constants(struct model_memory *memory, const struct onnx_graph *graph)
+// The names of the initializers in order, to be freed; NULL: no memory.
+static struct bytes *sort_constants(const struct onnx_graph *graph)
 {
-    struct bytes *names = wnn_model_allocate(memory, graph->initializer_count, sizeof *names);
-    for (size_t i = 0; names && i < graph->initializer_count; i++)
-        names[i] = graph->initializers[i].name;
+    struct bytes *names = calloc(graph->initializer_count + 1, sizeof *names);
+    for (size_t i = 0; names && i < graph->initializer_count; i++) {
+        struct onnx_tensor tensor;
+        wnn_onnx_tensor(graph->initializers[i], &tensor);
+        names[i] = tensor.name;
+    }
     if (names)
         qsort(names, graph->initializer_count, sizeof *names, compare_names);
     return names;
@@ -49,21 +52,39 @@ static bool describe_value(struct model_memory *memory, const struct onnx_value 
     return dimensions != NULL;
 }
 
-static uint64_t stored_bytes(const struct onnx_tensor *tensor)
+// What is malformed is found when it is recorded.
+static uint64_t stored_bytes(struct bytes message)
 {
-    return tensor->external ? tensor->length : tensor->raw.size ? tensor->raw.size : tensor->message.size;
+    struct onnx_tensor tensor;
+    return wnn_onnx_tensor(message, &tensor) ? 0
+           : tensor.external                 ? tensor.length
+           : tensor.raw.size                 ? tensor.raw.size
+                                             : message.size;
 }
 
-// Of a node that is a constant; what is malformed is found when it is recorded.
-static uint64_t constant_bytes(struct model_memory *memory, const struct onnx_node *node)
+// Of a node that is a constant.
+static uint64_t constant_bytes(const struct onnx_node *node)
 {
     struct bytes value = {(const unsigned char *)"value", 5};
     struct onnx_attribute attribute;
-    struct onnx_tensor tensor;
     return is_text(node->operation, "Constant") && wnn_onnx_node_attribute(node, value, &attribute) &&
-                   attribute.tensor.size && !wnn_onnx_tensor(memory, attribute.tensor, &tensor)
-               ? stored_bytes(&tensor)
+                   attribute.tensor.size
+               ? stored_bytes(attribute.tensor)
                : 0;
+}
+
+static bool describe_node(const struct onnx_file *file, struct model_memory *memory, struct bytes message,
+                          struct model_description *to)
+{
+    struct onnx_node node;
+    struct model_memory own = {.limit = memory->limit - memory->used};
+    bool good = !wnn_onnx_node(&own, message, &node) &&
+                wnn_model_count_operator(memory, to, view_of(node.domain), view_of(node.operation),
+                                         wnn_onnx_operator(node.domain, node.operation) != NULL ||
+                                             wnn_onnx_function(file, &node) != NULL);
+    to->info.weightBytes += good ? constant_bytes(&node) : 0;
+    wnn_model_free(&own);
+    return good;
 }
 
 static bool describe(const struct onnx_file *file, struct model_memory *memory, struct model_description *to)
@@ -72,7 +93,7 @@ static bool describe(const struct onnx_file *file, struct model_memory *memory, 
     to->inputs = wnn_model_allocate(memory, graph->input_count, sizeof *to->inputs);
     to->outputs = wnn_model_allocate(memory, graph->output_count, sizeof *to->outputs);
     to->metadata = wnn_model_allocate(memory, file->metadata_count, sizeof *to->metadata);
-    struct bytes *constants = sort_constants(memory, graph);
+    struct bytes *constants = sort_constants(graph);
     bool good = to->inputs && to->outputs && to->metadata && constants;
     for (size_t i = 0; good && i < graph->input_count; i++)
         if (!bsearch(&graph->inputs[i].name, constants, graph->initializer_count, sizeof *constants,
@@ -83,12 +104,7 @@ static bool describe(const struct onnx_file *file, struct model_memory *memory, 
     for (size_t i = 0; good && i < file->metadata_count; i++)
         to->metadata[to->metadata_count++] =
             (WNNModelMetadata){view_of(file->metadata[i].key), view_of(file->metadata[i].value)};
-    for (size_t i = 0; good && i < graph->node_count; i++) {
-        const struct onnx_node *node = &graph->nodes[i];
-        good = wnn_model_count_operator(memory, to, view_of(node->domain), view_of(node->operation),
-                                        wnn_onnx_operator(node->domain, node->operation) != NULL ||
-                                            wnn_onnx_function(file, node) != NULL);
-    }
+    free(constants);
     to->info = (WNNModelInfo){NULL,
                               WNNModelFormat_ONNX,
                               view_of(graph->name),
@@ -98,9 +114,9 @@ static bool describe(const struct onnx_file *file, struct model_memory *memory, 
                               graph->node_count,
                               0};
     for (size_t i = 0; i < graph->initializer_count; i++)
-        to->info.weightBytes += stored_bytes(&graph->initializers[i]);
+        to->info.weightBytes += stored_bytes(graph->initializers[i]);
     for (size_t i = 0; good && i < graph->node_count; i++)
-        to->info.weightBytes += constant_bytes(memory, &graph->nodes[i]);
+        good = describe_node(file, memory, graph->nodes[i], to);
     return good;
 }
 

@@ -6,6 +6,8 @@
 #define MAX_DEPTH 12       // of graphs within nodes whose names are looked for
 #define NOBODY    SIZE_MAX // makes it
 
+#define NODE_OUTPUT 2 // a field
+
 // Who makes a name. Open addressing; the first of several nodes that make one counts.
 struct maker {
     struct bytes name;
@@ -13,7 +15,7 @@ struct maker {
 };
 
 struct order {
-    const struct onnx_node *nodes;
+    const struct bytes *nodes; // messages
     size_t count;
     struct maker *makers;
     size_t maker_mask;
@@ -33,24 +35,36 @@ static struct maker *find_place(const struct order *order, struct bytes name)
     return &order->makers[at];
 }
 
+static size_t count_outputs(const struct order *order)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < order->count; i++) {
+        struct protobuf reader = {.left = order->nodes[i]};
+        for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
+            count += field.number == NODE_OUTPUT;
+    }
+    return count;
+}
+
 static bool find_makers(struct order *order, struct model_memory *memory)
 {
-    size_t names = 0, places = 2;
-    for (size_t i = 0; i < order->count; i++)
-        names += order->nodes[i].outputs.count;
-    while (places < 2 * names)
+    size_t places = 2;
+    while (places < 2 * count_outputs(order))
         places *= 2;
     order->makers = wnn_model_allocate(memory, places, sizeof order->makers[0]);
     order->maker_mask = places - 1;
     for (size_t i = 0; order->makers && i < places; i++)
         order->makers[i].node = NOBODY;
-    for (size_t i = 0; order->makers && i < order->count; i++)
-        for (size_t k = 0; k < order->nodes[i].outputs.count; k++) {
-            struct bytes name = order->nodes[i].outputs.items[k];
-            struct maker *place = find_place(order, name);
-            if (name.size && place->node == NOBODY)
-                *place = (struct maker){name, i};
+    for (size_t i = 0; order->makers && i < order->count; i++) {
+        struct protobuf reader = {.left = order->nodes[i]};
+        for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);) {
+            if (field.number != NODE_OUTPUT || field.bytes.size == 0)
+                continue;
+            struct maker *place = find_place(order, field.bytes);
+            if (place->node == NOBODY)
+                *place = (struct maker){field.bytes, i};
         }
+    }
     return order->makers != NULL;
 }
 
@@ -96,7 +110,7 @@ static void tell_makers(struct order *order, size_t node, struct bytes message, 
 static void tell_all(struct order *order, tell_maker tell)
 {
     for (size_t i = 0; i < order->count; i++)
-        tell_makers(order, i, order->nodes[i].message, NODE, 0, tell);
+        tell_makers(order, i, order->nodes[i], NODE, 0, tell);
 }
 
 static void count_if_later(struct order *order, size_t node, size_t maker)
@@ -135,7 +149,7 @@ static bool find_before(struct order *order, struct model_memory *memory)
 
 // Nodes in the order in which they stand, each behind those that it waits for. False: they wait for one
 // another. `path` has room for all nodes, and `next` of each the entry of `before` that is looked at next.
-static bool sort(const struct order *order, size_t *path, size_t *next, struct onnx_node *sorted)
+static bool sort(const struct order *order, size_t *path, size_t *next, struct bytes *sorted)
 {
     size_t done = 0;
     enum {
@@ -170,7 +184,7 @@ static bool sort(const struct order *order, size_t *path, size_t *next, struct o
     return true;
 }
 
-static bool sort_nodes(struct order *order, struct model_memory *memory, struct onnx_node *nodes)
+static bool sort_nodes(struct order *order, struct model_memory *memory, struct bytes *nodes)
 {
     size_t count = order->count;
     if (!find_makers(order, memory))
@@ -178,7 +192,7 @@ static bool sort_nodes(struct order *order, struct model_memory *memory, struct 
     tell_all(order, count_if_later);
     if (order->before_count == 0)
         return true;
-    struct onnx_node *sorted = wnn_model_allocate(memory, count, sizeof sorted[0]);
+    struct bytes *sorted = wnn_model_allocate(memory, count, sizeof sorted[0]);
     size_t *path = wnn_model_allocate(memory, count, sizeof path[0]);
     size_t *next = wnn_model_allocate(memory, count, sizeof next[0] + 1);
     if (!sorted || !path || !next || !find_before(order, memory))

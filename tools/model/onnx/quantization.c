@@ -488,15 +488,11 @@ static struct tensor *view(struct recording *r, const struct tensor *t, int64_t 
                            const int64_t *dims)
 {
     struct constant *source = wnn_model_allocate(r->memory, 1, sizeof *source);
-    int64_t *sizes = wnn_model_allocate(r->memory, rank, sizeof *sizes);
-    if (!source || !sizes)
+    if (!source)
         return fail(r, "there is not enough memory");
     *source = *t->source;
     source->type = type;
-    source->rank = rank;
-    source->dims = sizes;
-    memcpy(sizes, dims, rank * sizeof *sizes);
-    return make_constant(r, source);
+    return make_constant(r, source, rank, dims);
 }
 
 // Bytes of four numbers of 2 bits as such of two of 4 bits, which stay packed as they may be many: [rows,

@@ -20,9 +20,9 @@
 
 struct name {
     struct bytes text;
-    struct tensor *tensor;        // NULL: its node could not be recorded
-    const struct onnx_node *node; // that makes it; NULL: none
-    struct name *next;            // of the same bucket
+    struct tensor *tensor;    // NULL: its node could not be recorded
+    const struct bytes *node; // that makes it, in its graph; NULL: none
+    struct name *next;        // of the same bucket
 };
 
 struct document {
@@ -211,10 +211,43 @@ static struct tensor **make_places(struct recording *r, size_t count, struct ten
     return count <= FEW ? few : wnn_model_allocate(r->memory, count, sizeof(struct tensor *));
 }
 
+// Whether an operand is all that is known of a tensor, whoever made it.
+static bool is_plain(const struct tensor *t)
+{
+    return t->operand && !t->source && !t->ints && !t->reals && !t->every && !t->items;
+}
+
+// Frees what a node has allocated, but for its outputs, if nothing else is used any more.
+static bool leave_outputs(struct recording *r, struct call *call, struct model_mark mark)
+{
+    struct tensor plain[FEW];
+    size_t count = call->output_count;
+    for (size_t i = 0; i < count; i++) {
+        if (count > FEW || (call->outputs[i] && !is_plain(call->outputs[i])))
+            return true;
+        if (call->outputs[i])
+            plain[i] = *call->outputs[i];
+    }
+    wnn_model_rewind(r->memory, mark);
+    for (size_t i = 0; i < count; i++) {
+        if (!call->outputs[i])
+            continue;
+        call->outputs[i] = wnn_model_allocate(r->memory, 1, sizeof plain[i]);
+        if (!call->outputs[i])
+            return fail(r, "there is not enough memory");
+        *call->outputs[i] = plain[i];
+    }
+    return true;
+}
+
 // False: an error, which is among the document's.
-static bool record_node(struct recording *r, struct scope *scope, const struct onnx_node *node)
+static bool record_node(struct recording *r, struct scope *scope, const struct bytes *message)
 {
     struct document *document = scope->document;
+    struct onnx_node own, *node = &own;
+    const char *fault = wnn_onnx_node(r->memory, *message, node);
+    struct model_mark mark = wnn_model_mark(r->memory);
+    size_t kept_count = r->kept_count;
     struct call call = {.r = r,
                         .node = node,
                         .scope = scope,
@@ -228,14 +261,13 @@ static bool record_node(struct recording *r, struct scope *scope, const struct o
     call.outputs = make_places(r, call.output_count, outputs);
     struct bytes label = r->label;
     r->label = name_of(node);
-    bool good = call.inputs && call.outputs, silent = false;
+    bool silent = false;
     struct kind kind;
-    document->bytes += node->message.size;
-    if (!good || ++document->node_count > MAX_NODES || document->bytes > MAX_BYTES)
-        fail(r,
-             good ? "more than %d nodes, or 4 GiB of them, are recorded, loops unrolled"
-                  : "there is not enough memory",
-             MAX_NODES);
+    document->bytes += message->size;
+    if (fault || !call.inputs || !call.outputs)
+        fail(r, "%s", fault ? fault : "there is not enough memory");
+    else if (++document->node_count > MAX_NODES || document->bytes > MAX_BYTES)
+        fail(r, "more than %d nodes, or 4 GiB of them, are recorded, loops unrolled", MAX_NODES);
     else if (find_kind(&call, &kind) && !find_inputs(&call, scope))
         silent = true;
     else if (!r->failed)
@@ -243,6 +275,8 @@ static bool record_node(struct recording *r, struct scope *scope, const struct o
     for (size_t i = 0; !r->failed && !silent && i < call.output_count; i++)
         if (node->outputs.items[i].size && !call.outputs[i])
             fail(r, "its output %zu is not supported", i);
+    if (!r->failed && !silent && r->kept_count == kept_count)
+        leave_outputs(r, &call, mark);
     bool failed = r->failed || silent;
     if (r->failed)
         wnn_model_add_error(&document->record->errors, name_of(node), node->operation, r->fault);
@@ -254,7 +288,7 @@ static bool record_node(struct recording *r, struct scope *scope, const struct o
         struct name *name = add_name(r, scope, node->outputs.items[i], failed ? NULL : call.outputs[i]);
         if (!name)
             return false;
-        name->node = node;
+        name->node = message;
     }
     return !failed;
 }
@@ -265,10 +299,12 @@ static bool add_initializers(struct recording *r, struct scope *scope, const str
     struct scope own = {.buckets = scope->buckets, .bucket_count = scope->bucket_count};
     bool good = true;
     for (size_t i = 0; i < graph->initializer_count; i++) {
-        struct bytes name = graph->initializers[i].name;
+        struct onnx_tensor tensor;
+        const char *fault = wnn_onnx_tensor(graph->initializers[i], &tensor);
+        struct bytes name = tensor.name;
         if (find_name(&own, name))
             continue;
-        struct tensor *t = make_initializer(r, &graph->initializers[i]);
+        struct tensor *t = fault ? fail(r, "%s", fault) : make_initializer(r, &tensor);
         if (!t) {
             wnn_model_add_error(&scope->document->record->errors, none, none, r->fault);
             r->failed = good = false;
@@ -359,9 +395,9 @@ static void tell_names(const struct scope *scope, const WNNModelRecordOptions *o
                 continue;
             WNNModelNamedValue value = {
                 {(const char *)name->text.data, name->text.size}, name->tensor->operand, {"", 0}, {"", 0}};
+            struct bytes operation = name->node ? wnn_onnx_operation(*name->node) : (struct bytes){0};
             if (name->node)
-                value.operatorName =
-                    (WNNStringView){(const char *)name->node->operation.data, name->node->operation.size};
+                value.operatorName = (WNNStringView){(const char *)operation.data, operation.size};
             options->onName(&value, options->userdata1, options->userdata2);
         }
 }

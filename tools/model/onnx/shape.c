@@ -12,16 +12,14 @@ void record_constant(struct call *c)
 {
     struct recording *r = c->r;
     struct onnx_attribute attribute;
-    struct onnx_tensor *tensor = wnn_model_allocate(r->memory, 1, sizeof *tensor);
+    struct onnx_tensor tensor;
     size_t count;
-    if (!tensor) {
-        fail(r, "there is not enough memory");
-    } else if (find_attribute(c, "value", &attribute)) {
-        const char *fault = wnn_onnx_tensor(r->memory, attribute.tensor, tensor);
+    if (find_attribute(c, "value", &attribute)) {
+        const char *fault = wnn_onnx_tensor(attribute.tensor, &tensor);
         if (fault)
             fail(r, "its value: %s", fault);
         else
-            set_output(c, 0, make_initializer(r, tensor));
+            set_output(c, 0, make_initializer(r, &tensor));
     } else if (has_attribute(c, "value_float")) {
         set_output(c, 0, make_number(r, ONNX_FLOAT, get_float(c, "value_float", 0)));
     } else if (has_attribute(c, "value_int")) {
@@ -70,14 +68,13 @@ void record_constant_of_shape(struct call *c)
     size_t count;
     int64_t *dims;
     if (find_attribute(c, "value", &attribute)) {
-        struct onnx_tensor *tensor = wnn_model_allocate(r->memory, 1, sizeof *tensor);
-        const char *fault =
-            tensor ? wnn_onnx_tensor(r->memory, attribute.tensor, tensor) : "there is not enough memory";
+        struct onnx_tensor tensor;
+        const char *fault = wnn_onnx_tensor(attribute.tensor, &tensor);
         if (fault) {
             fail(r, "its value: %s", fault);
             return;
         }
-        value = make_initializer(r, tensor);
+        value = make_initializer(r, &tensor);
     }
     if (!require_known(r, value, "its value") || !get_list(c, 0, "shape", &count, &dims))
         return;

@@ -56,11 +56,8 @@ struct tensor *make_file_constant(struct recording *r, const struct tflite_tenso
         return fail(r, "there is not enough memory");
     if (!read_shape(r, about, dims))
         return NULL;
-    *constant = (struct constant){
-        .type = about->type, .rank = about->shape.count, .dims = dims, .bytes = about->data};
-    struct tensor *t = make_constant(r, constant);
-    constant->dims = t ? t->dims : NULL;
-    return t;
+    *constant = (struct constant){.type = about->type, .bytes = about->data};
+    return make_constant(r, constant, about->shape.count, dims);
 }
 
 // Whether a tensor is there without being computed: it has data, or needs none as it has no elements.

@@ -264,8 +264,8 @@ struct tensor *densify(struct recording *r, const struct tflite_tensor *about)
     if (!to || !width)
         return fail(r, "a sparse constant of type %s", type_name(about->type));
     int64_t stored = bytes / width, index[MAX_RANK] = {0};
-    struct constant constant = {.type = about->type, .rank = 1, .dims = &stored, .bytes = about->data};
-    struct tensor *from = make_constant(r, &constant);
+    struct constant constant = {.type = about->type, .bytes = about->data};
+    struct tensor *from = make_constant(r, &constant, 1, &stored);
     if (!require_known(r, from, "a sparse constant"))
         return NULL;
     // Elements that are not there are zeros.
