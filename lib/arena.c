@@ -6,7 +6,7 @@
 
 #define FIRST_BLOCK 4096u
 // Larger ones would be pages of their own, which the system clears each time.
-#define LARGEST_BLOCK (64u * 1024)
+#define LARGEST_BLOCK (32u * 1024)
 
 struct arena_block {
     struct arena_block *previous;

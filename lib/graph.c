@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/graph.h"
 
+#include <string.h>
+
 void wnn_graph_init(struct graph *graph, struct allocator *allocator)
 {
     *graph = (struct graph){0};
@@ -13,16 +15,36 @@ void wnn_graph_free(struct graph *graph)
     for (size_t i = 0; i < graph->operand_count; i++)
         wnn_constant_unref(graph->operands[i]->constant);
     wnn_constant_unref(graph->source);
+    wnn_release_record(graph->arena.allocator, graph->operands);
+    wnn_release_record(graph->arena.allocator, graph->nodes);
     wnn_arena_free(&graph->arena);
     wnn_sizes_free(&graph->sizes);
     wnn_string_pool_unref(graph->strings);
     *graph = (struct graph){0};
 }
 
+// Makes room for one more pointer. These arrays move as they grow, so that they are not in the arena.
+static void *grow(struct graph *graph, void *items, size_t count, size_t *capacity)
+{
+    enum {
+        FIRST = 8
+    };
+    if (count < *capacity)
+        return items;
+    size_t wanted = *capacity ? *capacity * 2 : FIRST;
+    void *grown = wnn_allocate_record(graph->arena.allocator, wanted * sizeof(void *));
+    if (!grown)
+        return NULL;
+    if (count)
+        memcpy(grown, items, count * sizeof(void *));
+    wnn_release_record(graph->arena.allocator, items);
+    *capacity = wanted;
+    return grown;
+}
+
 struct operand *wnn_graph_add_operand(struct graph *graph, const struct descriptor *type)
 {
-    struct operand **operands = wnn_arena_grow(&graph->arena, graph->operands, graph->operand_count,
-                                               &graph->operand_capacity, sizeof operands[0]);
+    struct operand **operands = grow(graph, graph->operands, graph->operand_count, &graph->operand_capacity);
     if (!operands)
         return NULL;
     graph->operands = operands;
@@ -53,8 +75,7 @@ struct operand *wnn_graph_add_constant(struct graph *graph, const struct descrip
 struct node *wnn_graph_add_node(struct graph *graph, uint16_t op, unsigned in_count, unsigned out_count,
                                 const struct descriptor *types)
 {
-    struct node **nodes = wnn_arena_grow(&graph->arena, graph->nodes, graph->node_count,
-                                         &graph->node_capacity, sizeof nodes[0]);
+    struct node **nodes = grow(graph, graph->nodes, graph->node_count, &graph->node_capacity);
     if (!nodes)
         return NULL;
     graph->nodes = nodes;

@@ -22,42 +22,46 @@ struct node;
 struct graph;
 struct values;
 
+// Where the bytes of an operand of a plan are.
+enum {
+    PLACE_NONE,
+    PLACE_INPUT,
+    PLACE_OUTPUT,
+    PLACE_CONSTANT,
+    PLACE_ARENA
+};
+
 // What WNNOperand points to.
+// Builders have one for every intermediate result: members stand so that nothing is between them.
 struct operand {
     struct graph *graph;
-    uint32_t index; // in graph->operands
+    uint32_t index;  // in graph->operands
+    unsigned output; // which output of the producer
     struct descriptor type;
-    bool unranked; // sizes that are not known will tell the rank, too, which is 0 until then (ops/unranked.h)
     struct string name; // of an input; empty otherwise; in graph->strings
-    bool input;
     // Of an input some of whose dimensions were given names, or none on purpose: by dimension the sizes that
     // were allowed, before what others of the name allow; of the other dimensions min is above max. NULL:
     // none.
     const struct bounds *named;
-    struct constant *constant; // NULL unless the operand is constant; the graph holds a reference
-    // Its bytes lie in an order of the backend's, of which the type says nothing; the constant's origin, if
-    // it has one, is of these bytes in their own order.
-    bool arranged;
-    unsigned char arrangement;   // a backend's: the order in which lower() has yet to put its bytes, or 0
+    struct constant *constant;   // NULL unless the operand is constant; the graph holds a reference
     const void *origin;          // the tensor behind a constant(tensor), or NULL
     struct node *producer;       // NULL for inputs and constants
     const struct values *values; // what is known of its elements while recording (ops/values.h), or NULL
-    unsigned output;             // which output of the producer
+    bool input;
+    bool unranked; // sizes that are not known will tell the rank, too, which is 0 until then (ops/unranked.h)
+    // Its bytes lie in an order of the backend's, of which the type says nothing; the constant's origin, if
+    // it has one, is of these bytes in their own order.
+    bool arranged;
+    unsigned char arrangement; // a backend's: the order in which lower() has yet to put its bytes, or 0
     // For the compiler:
     uint32_t uses;                     // consumers and graph outputs, counted by wnn_graph_count_uses
     struct operand *link;              // scratch of one pass: the operand that stands for this one
     const struct operand *replacement; // what a pass has put in its place for good, or NULL
     struct placement {
-        enum {
-            PLACE_NONE,
-            PLACE_INPUT,
-            PLACE_OUTPUT,
-            PLACE_CONSTANT,
-            PLACE_ARENA
-        } place;
-        unsigned slot; // of the graph's inputs or outputs
         size_t offset; // in the arena; an output has one too, for when it is not bound
         size_t within; // PLACE_OUTPUT: bytes from the beginning of the output, of a part of it
+        unsigned slot; // of the graph's inputs or outputs
+        uint8_t place; // PLACE_NONE ...
         bool staged;   // an input that is copied to its place in the arena before the run
     } placement;
 };

@@ -17,6 +17,7 @@
 
 #define MAX_TENSORS 8192 // https://www.w3.org/TR/webnn/#valid-tensor-count
 #define MAX_OUTPUTS 3    // of an operator without a list of them
+#define FEW         12   // operands, as any operator has that takes no list
 
 void wnn_builder_init(struct WNNGraphBuilderImpl *builder, struct allocator *allocator,
                       const WNNLimits *limits, const struct builder_host *host, void *context)
@@ -593,9 +594,9 @@ static bool infer(struct WNNGraphBuilderImpl *builder, struct op_call *call)
     return check_operands(call, builder) && call->info->infer(call) && wnn_values_infer(call);
 }
 
-// Everything of a call up to, and not including, the change of the graph.
-static bool check_and_infer(struct WNNGraphBuilderImpl *builder, struct op_call *call, size_t count,
-                            const WNNOperand *operands, const void *attrs)
+// Everything of a call up to, and not including, the change of the graph. There is room for FEW operands.
+static bool check_and_infer(struct WNNGraphBuilderImpl *builder, struct op_call *call, struct operand **few,
+                            size_t count, const WNNOperand *operands, const void *attrs)
 {
     WNNOperatorOptions no_label = WNN_OPERATOR_OPTIONS_INIT;
     call->attrs = &no_label;
@@ -603,8 +604,8 @@ static bool check_and_infer(struct WNNGraphBuilderImpl *builder, struct op_call 
     if (first->kind == ROW_INPUT_LIST && (count == 0 || count > MAX_TENSORS))
         return wnn_op_fail(call, "got %zu operands; expected 1 to %d", count, MAX_TENSORS);
     size_t in_count = wnn_op_input_rows(call->info) + (first->kind == ROW_INPUT_LIST ? count - 1 : 0);
-    struct operand **in = wnn_arena_allocate(&builder->graph.arena, in_count * sizeof in[0]);
-    if (!in)
+    struct operand **in = few;
+    if (in_count > FEW && !(in = wnn_arena_allocate(&builder->graph.arena, in_count * sizeof in[0])))
         return wnn_fail_memory(call->error);
     call->in = in;
     call->in_count = (unsigned)in_count;
@@ -641,6 +642,7 @@ size_t wnn_builder_call(WNNGraphBuilder builder, enum op op, size_t operand_coun
     struct arena_mark mark = wnn_arena_mark(&builder->graph.arena);
     struct size_table *sizes = &builder->graph.sizes;
     size_t size_count = sizes->count;
+    struct operand *few[FEW] = {NULL};
     struct descriptor results[MAX_OUTPUTS] = {{0}};
     struct op_call call = {.op = op,
                            .info = &wnn_ops[op],
@@ -650,7 +652,7 @@ size_t wnn_builder_call(WNNGraphBuilder builder, enum op op, size_t operand_coun
                            .limits = &builder->limits,
                            .error = &builder->error};
     // A failing call leaves no trace; what an earlier error hides is not reported, but still fails.
-    bool done = check_and_infer(builder, &call, operand_count, operands, attrs);
+    bool done = check_and_infer(builder, &call, few, operand_count, operands, attrs);
     if (done && call.out_count > capacity)
         done = wnn_op_fail(&call, "has %u outputs; there is room for %zu", call.out_count, capacity);
     const struct activation *activation = done ? take_activation(&call) : NULL;

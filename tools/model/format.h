@@ -39,9 +39,8 @@ struct model_format {
     // Whether the bytes begin as such a file does; 64 are enough to tell.
     bool (*recognize)(struct bytes bytes);
 
-    // Finds weights in a file (wnn_source_copy_description); NULL: all of a file is read once, to describe
-    // it.
-    void (*find_weights)(struct bytes bytes, struct byte_runs *runs);
+    // Copies what a mapped file says of a model; NULL: all of a file is read once, to describe it.
+    bool (*copy_description)(struct model_source *source, struct error *error);
 
     // Reads the description; what it returns is given to `record`, and lies in `memory`. NULL: an error,
     // without the path.

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+// Of pointers and numbers of 64 bits: nothing has more.
+#define ALIGNMENT alignof(int64_t)
+
 // Small items share blocks of so many bytes, but where a sanitizer watches the ends of each.
 #define SHARED_BYTES 8192
 #if defined(__SANITIZE_ADDRESS__)
@@ -38,7 +41,7 @@ static unsigned char *add_block(struct model_memory *memory, size_t bytes, bool 
 
 void *wnn_model_allocate(struct model_memory *memory, size_t count, size_t size)
 {
-    const size_t most = memory->limit - memory->used, alignment = alignof(max_align_t);
+    const size_t most = memory->limit - memory->used, alignment = ALIGNMENT;
     size_t left = most > sizeof(struct model_block) ? most - sizeof(struct model_block) : 0;
     count = count ? count : 1;
     if (count > (SIZE_MAX - alignment) / size)

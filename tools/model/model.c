@@ -151,7 +151,7 @@ static bool open_model(struct WNNModelImpl *model, const WNNModelDescriptor *des
                         model->source->path, foreign ? "read: it is " : "known", foreign ? foreign : "",
                         names);
     }
-    if (!wnn_source_copy_description(model->source, model->format->find_weights, error))
+    if (model->format->copy_description && !model->format->copy_description(model->source, error))
         return false;
     model->opened = model->format->open(model->source, &model->memory, &model->description, &fault);
     bool named = strncmp(fault.message, model->source->path, strlen(model->source->path)) == 0;

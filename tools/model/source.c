@@ -32,6 +32,7 @@ void wnn_source_unref(struct model_source *source)
     }
     if (source->description_size)
         munmap((void *)(uintptr_t)source->bytes.data, source->description_size);
+    free(source->written);
     free(source->weights.items);
     const WNNModelDescriptor *memory = &source->memory;
     if (memory->release)
@@ -166,12 +167,16 @@ static void merge_runs(struct byte_runs *runs)
     runs->count = count;
 }
 
-bool wnn_source_copy_description(struct model_source *source,
-                                 void (*find)(struct bytes file, struct byte_runs *runs), struct error *error)
+static bool is_mapped(const struct model_source *source)
 {
-    const struct mapping *mapping = source->files ? source->files->mapping : NULL;
+    return source->files && source->files->mapping->mapped;
+}
+
+bool wnn_source_copy_pages(struct model_source *source,
+                           void (*find)(struct bytes file, struct byte_runs *runs), struct error *error)
+{
     struct byte_runs *runs = &source->weights;
-    if (!mapping || !mapping->mapped || !find)
+    if (!is_mapped(source))
         return true;
     struct bytes file = source->bytes;
     find(file, runs);
@@ -194,9 +199,55 @@ bool wnn_source_copy_description(struct model_source *source,
         return wnn_fail_memory(error);
     }
     source->bytes = (struct bytes){copy, file.size};
-    source->file_data = file.data;
+    source->file = file;
     source->description_size = file.size;
     return true;
+}
+
+bool wnn_source_write_description(struct model_source *source,
+                                  void (*write)(struct bytes file, struct description *to),
+                                  struct error *error)
+{
+    struct description to = {NULL, 0, 0, false};
+    if (!is_mapped(source))
+        return true;
+    write(source->bytes, &to);
+    unsigned char *fitting = to.failed ? NULL : realloc(to.data, to.size + !to.size);
+    if (!fitting) {
+        free(to.data);
+        return wnn_fail_memory(error);
+    }
+    source->file = source->bytes;
+    source->bytes = (struct bytes){fitting, to.size};
+    source->written = fitting;
+    return true;
+}
+
+unsigned char *wnn_description_add(struct description *to, size_t size)
+{
+    enum {
+        FIRST = 4096
+    };
+    size_t capacity = to->capacity ? to->capacity : FIRST;
+    while (capacity - to->size < size)
+        capacity *= 2; // of what is in memory already
+    if (capacity > to->capacity) {
+        unsigned char *grown = to->failed ? NULL : realloc(to->data, capacity);
+        to->failed |= !grown;
+        if (!grown)
+            return NULL;
+        to->data = grown;
+        to->capacity = capacity;
+    }
+    to->size += size;
+    return to->data + to->size - size;
+}
+
+struct bytes wnn_source_part(const struct model_source *source, uint64_t offset, uint64_t size)
+{
+    bool is_there =
+        source && source->written && offset <= source->file.size && size <= source->file.size - offset;
+    return is_there ? (struct bytes){source->file.data + offset, (size_t)size} : (struct bytes){NULL, 0};
 }
 
 struct bytes wnn_source_weights(const struct model_source *source, struct bytes bytes)
@@ -214,7 +265,7 @@ struct bytes wnn_source_weights(const struct model_source *source, struct bytes 
             low = middle + 1;
     }
     bool copied = low == source->weights.count || source->weights.items[low].begin >= at + bytes.size;
-    return copied ? bytes : (struct bytes){source->file_data + at, bytes.size};
+    return copied ? bytes : (struct bytes){source->file.data + at, bytes.size};
 }
 
 // A name that leads out of the folder is refused.

@@ -23,6 +23,16 @@ struct byte_runs {
     bool failed; // there was no memory for one
 };
 
+// What is written of a file to describe it.
+struct description {
+    unsigned char *data;
+    size_t size, capacity;
+    bool failed; // there was no memory
+};
+
+// So many bytes more; NULL: no memory.
+unsigned char *wnn_description_add(struct description *to, size_t size);
+
 struct model_source {
     atomic_size_t references;
     const char *path;         // of the model, for messages
@@ -31,11 +41,12 @@ struct model_source {
     // The rest is source.c's.
     char *own_path, *own_weights_path;
     bool copy;
-    struct byte_runs weights; // whole pages of them, in order, which are not in the copy of the description
-    const unsigned char *file_data; // the mapped file
-    size_t description_size;        // of the copy, which is as large as the file; 0: there is none
-    WNNModelDescriptor memory;      // whose `release` is called at the end
-    struct source_file *files;      // a list; only the model's thread adds to it
+    struct byte_runs weights;  // whole pages of them, in order, which are not in the copy of the description
+    struct bytes file;         // the mapped file that there is a copy of, or empty
+    size_t description_size;   // of a copy that is as large as the file; 0: there is none
+    void *written;             // a copy that has been written, or NULL
+    WNNModelDescriptor memory; // whose `release` is called at the end
+    struct source_file *files; // a list; only the model's thread adds to it
     size_t file_count;
 };
 
@@ -53,13 +64,20 @@ void wnn_source_unref(struct model_source *source); // NULL is accepted; any thr
 // and what was read of a description has to stay what it was. `bytes` are the copy then, with zeros in the
 // place of weights. `find` looks for weights among bytes that may become others at any time. Does nothing
 // where the file is not mapped. Once, before other files are opened; false: an error.
-bool wnn_source_copy_description(struct model_source *source,
-                                 void (*find)(struct bytes file, struct byte_runs *runs),
-                                 struct error *error);
+bool wnn_source_copy_pages(struct model_source *source,
+                           void (*find)(struct bytes file, struct byte_runs *runs), struct error *error);
 void wnn_add_run(struct byte_runs *runs, struct bytes file, struct bytes run); // of a file; empty ones, too
+
+// The same for a format in whose copy the weights can be left out, as `write` does.
+bool wnn_source_write_description(struct model_source *source,
+                                  void (*write)(struct bytes file, struct description *to),
+                                  struct error *error);
 
 // Where the elements of a tensor are that `bytes` says.
 struct bytes wnn_source_weights(const struct model_source *source, struct bytes bytes);
+
+// A part of the file that a description was written of; empty: there is none.
+struct bytes wnn_source_part(const struct model_source *source, uint64_t offset, uint64_t size);
 
 // A file of any path, opened once. NULL: an error with the path in it.
 struct mapping;

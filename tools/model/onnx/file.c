@@ -10,13 +10,18 @@
 // Messages. Each function reads the message `from` into what `to` points to, and returns a fault or NULL.
 // ---------------------------------------------------------------------------------------------------------------
 
-#define MAX_OPSETS        256  // each node looks for its own
-#define MIN_WEIGHTS       4096 // bytes of a message that may hold a page of weights
-#define MAX_WEIGHTS_DEPTH 12   // of messages within messages: tensors of graphs within graphs within graphs
+#define MAX_OPSETS        256 // each node looks for its own
+#define MIN_WEIGHTS       256 // bytes that are worth being left out of a description
+#define MAX_WEIGHTS_DEPTH 12  // of messages within messages: tensors of graphs within graphs within graphs
 
-// Fields
+#define VARINT_BYTES 10
+#define FAULT_BYTES  32 // of a field in which a fault is found
+
+// Fields. The last two, which only descriptions have, tell where elements are that were left out.
 #define NODE_ATTRIBUTE     5
 #define FUNCTION_ATTRIBUTE 11
+#define TENSOR_OFFSET      0x1FFF0001
+#define TENSOR_LENGTH      0x1FFF0002
 
 typedef const char *(*read_message)(struct model_memory *memory, struct bytes from, void *to);
 
@@ -151,6 +156,13 @@ const char *wnn_onnx_tensor(struct bytes message, struct onnx_tensor *tensor)
             break;
         case 14:
             tensor->external = wnn_protobuf_number(&reader, &field) == 1;
+            break;
+        case TENSOR_OFFSET:
+            tensor->offset = wnn_protobuf_number(&reader, &field);
+            break;
+        case TENSOR_LENGTH:
+            tensor->length = wnn_protobuf_number(&reader, &field);
+            tensor->left_out = true;
             break;
         default:
             break;
@@ -462,24 +474,77 @@ static const struct {
               {FUNCTION, NODE, 7},     {NODE, ATTRIBUTE, 5},  {ATTRIBUTE, TENSOR, 5}, {ATTRIBUTE, GRAPH, 6},
               {ATTRIBUTE, TENSOR, 10}, {ATTRIBUTE, GRAPH, 11}};
 
-// What lies deeper is copied like what describes it.
-static void find_weights(struct bytes file, struct bytes message, enum kind kind, unsigned depth,
-                         struct byte_runs *runs)
+static void put(struct description *to, const unsigned char *data, size_t size)
 {
-    struct protobuf reader = {.left = message};
-    for (struct protobuf_field field; depth < MAX_WEIGHTS_DEPTH && wnn_protobuf_next(&reader, &field);) {
-        if (kind == TENSOR && field.number == 9)
-            wnn_add_run(runs, file, field.bytes);
-        bool is_long = field.bytes.size >= MIN_WEIGHTS;
-        for (size_t i = 0; is_long && i < sizeof fields / sizeof fields[0]; i++)
-            if (fields[i].kind == kind && fields[i].number == field.number)
-                find_weights(file, field.bytes, fields[i].inner, depth + 1, runs);
-    }
+    unsigned char *place = wnn_description_add(to, size);
+    if (place && size)
+        memcpy(place, data, size);
 }
 
-void wnn_onnx_find_weights(struct bytes bytes, struct byte_runs *runs)
+static size_t varint(uint64_t value, unsigned char bytes[VARINT_BYTES])
 {
-    find_weights(bytes, bytes, MODEL, 0, runs);
+    size_t size = 0;
+    for (; value >= 0x80; value >>= 7)
+        bytes[size++] = (unsigned char)(value | 0x80);
+    bytes[size++] = (unsigned char)value;
+    return size;
+}
+
+static void put_number(struct description *to, uint64_t value)
+{
+    unsigned char bytes[VARINT_BYTES];
+    put(to, bytes, varint(value, bytes));
+}
+
+static void put_place(struct description *to, struct bytes file, struct bytes elements)
+{
+    put_number(to, (uint64_t)TENSOR_OFFSET << 3 | PROTOBUF_VARINT);
+    put_number(to, (uint64_t)(elements.data - file.data));
+    put_number(to, (uint64_t)TENSOR_LENGTH << 3 | PROTOBUF_VARINT);
+    put_number(to, elements.size);
+}
+
+static bool has_tensors(enum kind kind, const struct protobuf_field *field, enum kind *inner)
+{
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        if (fields[i].kind == kind && fields[i].number == field->number) {
+            *inner = fields[i].inner;
+            return field->bytes.size >= MIN_WEIGHTS;
+        }
+    return false;
+}
+
+// What lies deeper is copied like what describes it. Of a malformed message as much is copied as shows that.
+static void write_message(struct description *to, struct bytes file, struct bytes message, enum kind kind,
+                          unsigned depth)
+{
+    struct protobuf reader = {.left = message};
+    const unsigned char *begin = message.data;
+    enum kind inner = kind;
+    for (struct protobuf_field field; wnn_protobuf_next(&reader, &field); begin = reader.left.data) {
+        if (kind == TENSOR && field.number == 9 && field.bytes.size >= MIN_WEIGHTS) {
+            put_place(to, file, field.bytes);
+        } else if (depth < MAX_WEIGHTS_DEPTH && has_tensors(kind, &field, &inner)) {
+            put_number(to, (uint64_t)field.number << 3 | PROTOBUF_BYTES);
+            size_t at = to->size;
+            wnn_description_add(to, VARINT_BYTES);
+            write_message(to, file, field.bytes, inner, depth + 1);
+            if (to->failed)
+                return;
+            size_t size = to->size - at - VARINT_BYTES, digits = varint(size, to->data + at);
+            memmove(to->data + at + digits, to->data + at + VARINT_BYTES, size);
+            to->size = at + digits + size;
+        } else {
+            put(to, begin, (size_t)(reader.left.data - begin));
+        }
+    }
+    size_t rest = (size_t)(message.data + message.size - begin);
+    put(to, begin, rest < FAULT_BYTES ? rest : FAULT_BYTES);
+}
+
+void wnn_onnx_describe(struct bytes bytes, struct description *to)
+{
+    write_message(to, bytes, bytes, MODEL, 0);
 }
 
 const char *wnn_onnx_open(struct bytes bytes, struct model_memory *memory, struct onnx_file *file)

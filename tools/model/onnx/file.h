@@ -78,10 +78,11 @@ struct onnx_tensor {
     int64_t dims[ONNX_DIMS];
     size_t rank;
     struct bytes raw;     // data as it lies in memory, little endian, or empty
+    bool left_out;        // the data are in the file that this one describes (wnn_onnx_describe)
     struct bytes message; // where numbers stand in fields by type otherwise
     bool external;        // the data are in another file
     struct bytes location;
-    uint64_t offset, length; // in that file; length 0: to its end
+    uint64_t offset, length; // in that file; length 0: to its end, of another file
 };
 
 struct onnx_attribute {
@@ -148,9 +149,10 @@ const struct onnx_function *wnn_onnx_function(const struct onnx_file *file, cons
 // Whether the bytes may be an ONNX file: they begin as one.
 bool wnn_onnx_recognize(struct bytes bytes);
 
-// Tells the elements of tensors, which wnn_onnx_open() does not read (wnn_source_copy_description).
-struct byte_runs;
-void wnn_onnx_find_weights(struct bytes bytes, struct byte_runs *runs);
+// Writes a file without the elements of its tensors, which wnn_onnx_open() does not read, but with where in
+// the file they are, whoever changes it meanwhile (wnn_source_write_description).
+struct description;
+void wnn_onnx_describe(struct bytes bytes, struct description *to);
 
 // Reads a file, which has to stay where it is, as has the memory. NULL, or what is wrong with it, as static
 // text.

@@ -39,6 +39,17 @@ static struct bytes find_external(struct recording *r, const struct constant *co
     return data;
 }
 
+// In the file that is described; empty: it says so itself, of bytes that it does not have.
+static struct bytes find_left_out(struct recording *r, const struct constant *constant)
+{
+    struct onnx_tensor source;
+    const char *fault = wnn_onnx_tensor(constant->form, &source);
+    struct bytes data = fault ? constant->bytes : wnn_source_part(r->source, source.offset, source.length);
+    if (fault)
+        fail(r, "an initializer: %s", fault);
+    return data;
+}
+
 // The bits of an element among numbers of a field: of types of 4 bits each has two.
 static void set_numbers(struct tensor *t, size_t n, const int64_t *numbers, int64_t count, int64_t *done)
 {
@@ -89,7 +100,9 @@ struct tensor *make_initializer(struct recording *r, const struct onnx_tensor *s
         return fail(r, "there is not enough memory");
     *constant = (struct constant){.type = source->type,
                                   .bytes = source->raw,
-                                  .find = source->external ? find_external : NULL,
+                                  .find = source->external   ? find_external
+                                          : source->left_out ? find_left_out
+                                                             : NULL,
                                   .read = read_fields,
                                   .form = source->message};
     return make_constant(r, constant, source->rank, source->dims);

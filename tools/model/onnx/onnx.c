@@ -56,10 +56,10 @@ static bool describe_value(struct model_memory *memory, const struct onnx_value 
 static uint64_t stored_bytes(struct bytes message)
 {
     struct onnx_tensor tensor;
-    return wnn_onnx_tensor(message, &tensor) ? 0
-           : tensor.external                 ? tensor.length
-           : tensor.raw.size                 ? tensor.raw.size
-                                             : message.size;
+    return wnn_onnx_tensor(message, &tensor)    ? 0
+           : tensor.external || tensor.left_out ? tensor.length
+           : tensor.raw.size                    ? tensor.raw.size
+                                                : message.size;
 }
 
 // Of a node that is a constant.
@@ -133,9 +133,14 @@ static void *open_onnx(struct model_source *source, struct model_memory *memory,
     return file;
 }
 
+static bool copy_description(struct model_source *source, struct error *error)
+{
+    return wnn_source_write_description(source, wnn_onnx_describe, error);
+}
+
 const struct model_format wnn_format_onnx = {.format = WNNModelFormat_ONNX,
                                              .name = "ONNX",
                                              .recognize = wnn_onnx_recognize,
-                                             .find_weights = wnn_onnx_find_weights,
+                                             .copy_description = copy_description,
                                              .open = open_onnx,
                                              .record = wnn_onnx_record};

@@ -18,9 +18,14 @@
 #define NEWEST_IR    14
 #define NEWEST_OPSET 27
 
+// Of most results nothing but the operand is known, and of a constant the message that it is: a tensor is
+// made of them where they are read.
 struct name {
     struct bytes text;
-    struct tensor *tensor;    // NULL: its node could not be recorded
+    struct tensor *tensor;
+    WNNOperand operand;       // where there is no tensor; NULL: it has not been, or could not be recorded
+    int64_t type;             // of the operand
+    struct bytes constant;    // empty: it is none
     const struct bytes *node; // that makes it, in its graph; NULL: none
     struct name *next;        // of the same bucket
 };
@@ -59,6 +64,21 @@ static struct name *find_name(struct scope *scope, struct bytes text)
             if (same_text(name->text, text))
                 return name;
     return NULL;
+}
+
+// NULL: its node could not be recorded, or an error.
+static struct tensor *tensor_of(struct recording *r, struct name *name)
+{
+    struct onnx_tensor constant;
+    if (name->tensor || (!name->operand && !name->constant.data))
+        return name->tensor;
+    if (!name->constant.data)
+        return make_operand(r, name->type, name->operand);
+    const char *fault = wnn_onnx_tensor(name->constant, &constant);
+    name->tensor = fault ? fail(r, "%s", fault) : make_initializer(r, &constant);
+    if (name->tensor)
+        name->tensor->operand = name->operand;
+    return name->tensor;
 }
 
 static struct name *add_name(struct recording *r, struct scope *scope, struct bytes text, struct tensor *t)
@@ -116,9 +136,11 @@ static bool find_inputs(struct call *c, struct scope *scope)
         wnn_model_print(shown, sizeof shown, text);
         if (!name)
             return fail(c->r, "its input \"%s\" is not there", shown), true;
-        if (!name->tensor)
-            return false;
-        c->inputs[i] = name->tensor->type == ONNX_NOTHING ? NULL : name->tensor;
+        c->inputs[i] = tensor_of(c->r, name);
+        if (!c->inputs[i])
+            return c->r->failed;
+        if (c->inputs[i]->type == ONNX_NOTHING)
+            c->inputs[i] = NULL;
     }
     return true;
 }
@@ -211,33 +233,41 @@ static struct tensor **make_places(struct recording *r, size_t count, struct ten
     return count <= FEW ? few : wnn_model_allocate(r->memory, count, sizeof(struct tensor *));
 }
 
-// Whether an operand is all that is known of a tensor, whoever made it.
-static bool is_plain(const struct tensor *t)
+// Whether an operand is all that is known of a tensor, and will be: sizes may be found in late ones.
+static bool is_plain(const struct recording *r, const struct tensor *t)
 {
-    return t->operand && !t->source && !t->ints && !t->reals && !t->every && !t->items;
+    return t->operand && !t->source && !t->ints && !t->reals && !t->every && !t->items && !t->is_input &&
+           !(r->late && is_integer(t->type));
 }
 
-// Frees what a node has allocated, but for its outputs, if nothing else is used any more.
-static bool leave_outputs(struct recording *r, struct call *call, struct model_mark mark)
+// Whether a tensor is what a node that is a constant says.
+static bool is_constant(const struct call *call, const struct tensor *t)
 {
-    struct tensor plain[FEW];
-    size_t count = call->output_count;
-    for (size_t i = 0; i < count; i++) {
-        if (count > FEW || (call->outputs[i] && !is_plain(call->outputs[i])))
-            return true;
-        if (call->outputs[i])
-            plain[i] = *call->outputs[i];
-    }
-    wnn_model_rewind(r->memory, mark);
-    for (size_t i = 0; i < count; i++) {
-        if (!call->outputs[i])
+    return t->source && !t->operand && !t->ints && !t->reals && is_text(call->node->operation, "Constant");
+}
+
+// Whether the outputs of a node, of which there are few, need none of its memory.
+static bool leaves_operands(const struct recording *r, const struct call *call)
+{
+    bool plain = call->output_count <= FEW;
+    for (size_t i = 0; plain && i < call->output_count; i++)
+        plain = !call->outputs[i] || is_plain(r, call->outputs[i]) || is_constant(call, call->outputs[i]);
+    return plain;
+}
+
+// Tensors of constants go with the memory of the node, and what was recorded of them stays; or they stay too.
+static void keep_constants(struct call *c, struct scope *scope, bool leaves)
+{
+    for (size_t i = 0; i < c->input_count; i++) {
+        struct name *name =
+            c->inputs[i] && c->inputs[i]->source ? find_name(scope, c->node->inputs.items[i]) : NULL;
+        if (!name || !name->constant.data || !name->tensor)
             continue;
-        call->outputs[i] = wnn_model_allocate(r->memory, 1, sizeof plain[i]);
-        if (!call->outputs[i])
-            return fail(r, "there is not enough memory");
-        *call->outputs[i] = plain[i];
+        c->r->kept_count += !leaves;
+        name->operand = name->tensor->operand;
+        if (leaves)
+            name->tensor = NULL;
     }
-    return true;
 }
 
 // False: an error, which is among the document's.
@@ -275,8 +305,18 @@ static bool record_node(struct recording *r, struct scope *scope, const struct b
     for (size_t i = 0; !r->failed && !silent && i < call.output_count; i++)
         if (node->outputs.items[i].size && !call.outputs[i])
             fail(r, "its output %zu is not supported", i);
-    if (!r->failed && !silent && r->kept_count == kept_count)
-        leave_outputs(r, &call, mark);
+    bool leaves = !r->failed && !silent && r->kept_count == kept_count && leaves_operands(r, &call);
+    struct name results[FEW];
+    for (size_t i = 0; leaves && i < call.output_count; i++) {
+        const struct tensor *t = call.outputs[i];
+        if (t)
+            results[i] = (struct name){
+                .operand = t->operand, .type = t->type, .constant = t->source ? t->source->form : none};
+    }
+    if (call.inputs)
+        keep_constants(&call, scope, leaves);
+    if (leaves)
+        wnn_model_rewind(r->memory, mark);
     bool failed = r->failed || silent;
     if (r->failed)
         wnn_model_add_error(&document->record->errors, name_of(node), node->operation, r->fault);
@@ -285,9 +325,15 @@ static bool record_node(struct recording *r, struct scope *scope, const struct b
     for (size_t i = 0; i < call.output_count; i++) {
         if (node->outputs.items[i].size == 0)
             continue;
-        struct name *name = add_name(r, scope, node->outputs.items[i], failed ? NULL : call.outputs[i]);
+        struct tensor *t = failed || leaves ? NULL : call.outputs[i];
+        struct name *name = add_name(r, scope, node->outputs.items[i], t);
         if (!name)
             return false;
+        if (leaves) {
+            name->operand = results[i].operand;
+            name->type = results[i].type;
+            name->constant = results[i].constant;
+        }
         name->node = message;
     }
     return !failed;
@@ -304,13 +350,17 @@ static bool add_initializers(struct recording *r, struct scope *scope, const str
         struct bytes name = tensor.name;
         if (find_name(&own, name))
             continue;
-        struct tensor *t = fault ? fail(r, "%s", fault) : make_initializer(r, &tensor);
-        if (!t) {
+        struct model_mark mark = wnn_model_mark(r->memory);
+        struct tensor *made = fault ? fail(r, "%s", fault) : make_initializer(r, &tensor);
+        wnn_model_rewind(r->memory, mark); // it is made again where it is read
+        if (!made) {
             wnn_model_add_error(&scope->document->record->errors, none, none, r->fault);
             r->failed = good = false;
         }
-        if (!add_name(r, scope, name, t))
+        struct name *added = add_name(r, scope, name, NULL);
+        if (!added)
             return false;
+        added->constant = made ? graph->initializers[i] : none;
     }
     return good;
 }
@@ -342,9 +392,9 @@ bool record_graph(struct call *c, const struct onnx_graph *graph, size_t count, 
         return fail(c->r, "a node of its graph cannot be recorded");
     for (size_t i = 0; i < graph->output_count; i++) {
         struct name *name = find_name(&scope, graph->outputs[i].name);
-        if (!name || !name->tensor)
+        outputs[i] = name ? tensor_of(c->r, name) : NULL;
+        if (!outputs[i])
             return fail(c->r, "output %zu of its graph is not there", i);
-        outputs[i] = name->tensor;
     }
     return true;
 }
@@ -378,7 +428,7 @@ static void record_function(struct call *c, const struct onnx_function *function
     }
     for (size_t i = 0; i < c->output_count; i++) {
         struct name *name = find_name(&scope, function->outputs.items[i]);
-        set_output(c, i, name ? name->tensor : NULL);
+        set_output(c, i, name ? tensor_of(r, name) : NULL);
     }
 }
 
@@ -391,10 +441,11 @@ static void tell_names(const struct scope *scope, const WNNModelRecordOptions *o
 {
     for (size_t i = 0; options->onName && i < scope->bucket_count; i++)
         for (const struct name *name = scope->buckets[i]; name; name = name->next) {
-            if (!name->tensor || !name->tensor->operand)
+            WNNOperand operand = name->tensor ? name->tensor->operand : name->operand;
+            if (!operand)
                 continue;
             WNNModelNamedValue value = {
-                {(const char *)name->text.data, name->text.size}, name->tensor->operand, {"", 0}, {"", 0}};
+                {(const char *)name->text.data, name->text.size}, operand, {"", 0}, {"", 0}};
             struct bytes operation = name->node ? wnn_onnx_operation(*name->node) : (struct bytes){0};
             if (name->node)
                 value.operatorName = (WNNStringView){(const char *)operation.data, operation.size};
@@ -430,7 +481,7 @@ static struct tensor *make_onnx_input(struct recording *r, const WNNModelRecordO
 static bool is_initializer(struct scope *scope, struct bytes name)
 {
     struct name *found = find_name(scope, name);
-    return found && found->tensor && found->tensor->source;
+    return found && found->constant.data;
 }
 
 static bool add_output(struct recording *r, struct scope *scope, struct model_record *record, size_t index)
@@ -439,9 +490,10 @@ static bool add_output(struct recording *r, struct scope *scope, struct model_re
     struct name *name = find_name(scope, text);
     char shown[120], line[700];
     wnn_model_print(shown, sizeof shown, text);
-    if (!name || !name->tensor)
+    struct tensor *t = name ? tensor_of(r, name) : NULL;
+    if (!t)
         fail(r, "output \"%s\" is not there", shown);
-    WNNOperand operand = r->failed ? NULL : output_operand(r, name->tensor);
+    WNNOperand operand = r->failed ? NULL : output_operand(r, t);
     if (operand) {
         record->outputs[index] = (WNNNamedOperand){{(const char *)text.data, text.size}, operand};
         return true;

@@ -84,7 +84,7 @@ struct tflite_file {
 // Whether the bytes begin as such a file does.
 bool wnn_tflite_recognize(struct bytes bytes);
 
-// Tells the buffers, which wnn_tflite_open() does not read (wnn_source_copy_description).
+// Tells the buffers, which wnn_tflite_open() does not read (wnn_source_copy_pages).
 struct byte_runs;
 void wnn_tflite_find_weights(struct bytes bytes, struct byte_runs *runs);
 

@@ -212,9 +212,14 @@ static void *open_tflite(struct model_source *source, struct model_memory *memor
     return good ? model : (wnn_fail_memory(error), NULL);
 }
 
+static bool copy_description(struct model_source *source, struct error *error)
+{
+    return wnn_source_copy_pages(source, wnn_tflite_find_weights, error);
+}
+
 const struct model_format wnn_format_tflite = {.format = WNNModelFormat_TensorFlowLite,
                                                .name = "TensorFlow Lite",
                                                .recognize = wnn_tflite_recognize,
-                                               .find_weights = wnn_tflite_find_weights,
+                                               .copy_description = copy_description,
                                                .open = open_tflite,
                                                .record = wnn_tflite_record};
