@@ -6,6 +6,7 @@
 #include "conformance/unit/require.h"
 #include "tools/model/onnx/file.h"
 #include "tools/model/onnx/order.h"
+#include "tools/model/source.h"
 
 #include <ftw.h>
 #include <sys/stat.h>
@@ -137,6 +138,43 @@ static int read_model(const char *path, const struct stat *status, int type, str
     return 0;
 }
 
+// A model of one initializer of 300 bytes and its version: what describes it says where they are, and as much
+// of it that is cut off is refused with the same words.
+static void test_describe(void)
+{
+    enum {
+        ELEMENTS = 300,
+        SIZE = 2 + 3 + 3 + 2 + 3 + ELEMENTS + 3
+    };
+    unsigned char bytes[SIZE] = {0x08, 7, 0x3A, 0xB7, 2, 0x2A, 0xB1, 2, 0x10, 3, 0x4A, 0xAC, 2};
+    static const unsigned char name[] = {0x12, 1, 'g'};
+    struct description description = {NULL, 0, 0, false};
+    struct onnx_file file;
+    struct onnx_tensor tensor;
+    memset(bytes + 13, 5, ELEMENTS);
+    memcpy(bytes + 13 + ELEMENTS, name, sizeof name);
+    wnn_onnx_describe((struct bytes){bytes, SIZE}, &description);
+    REQUIRE(!description.failed && description.size > 20 && description.size < 60);
+    REQUIRE(!wnn_onnx_open((struct bytes){description.data, description.size}, &memory, &file));
+    REQUIRE(file.ir_version == 7 && is(file.graph.name, "g") && file.graph.initializer_count == 1);
+    REQUIRE(!wnn_onnx_tensor(file.graph.initializers[0], &tensor));
+    REQUIRE(tensor.left_out && tensor.offset == 13 && tensor.length == ELEMENTS && tensor.raw.size == 0);
+    REQUIRE(tensor.type == ONNX_INT8);
+    wnn_model_free(&memory);
+    for (size_t size = 0; size < SIZE; size++) {
+        struct model_memory own = {.limit = 1 << 20};
+        description.size = 0;
+        const char *fault = wnn_onnx_open((struct bytes){bytes, size}, &memory, &file);
+        wnn_onnx_describe((struct bytes){bytes, size}, &description);
+        REQUIRE(fault && description.size <= size);
+        REQUIRE_EQUAL_STR(wnn_onnx_open((struct bytes){description.data, description.size}, &own, &file),
+                          fault);
+        wnn_model_free(&own);
+        wnn_model_free(&memory);
+    }
+    free(description.data);
+}
+
 // Nodes that are written as what they make and what they read, a letter each: "b<a c<b" becomes "c b" sorted.
 // Small letters are read by a node itself, capitals by a graph within it.
 static void test_order(const char *text, const char *expected)
@@ -178,6 +216,7 @@ int main(int argc, char **argv)
     cases_begin(argc, argv);
     CASE(test_small());
     CASE(test_kinds());
+    CASE(test_describe());
     CASE(test_order("b<ax c<b d<cb", "bcd"));
     CASE(test_order("d<cb c<b b<ax", "bcd"));
     CASE(test_order("c<b e<x b<a d<ce", "bced")); // what can stay in its place does
