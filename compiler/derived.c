@@ -729,7 +729,11 @@ static void fill_lent(struct packed *entry, struct constant *constant)
     struct derived *derived = entry->set;
     pthread_mutex_lock(&derived->lock);
     if (!atomic_load(&entry->memory)) {
-        entry->loan = constant->loan;
+        entry->loan = (WNNExternalBytes){.data = constant->data,
+                                         .byteLength = constant->bytes,
+                                         .release = constant->loan.release,
+                                         .userdata1 = constant->loan.userdata1,
+                                         .userdata2 = constant->loan.userdata2};
         atomic_store(&entry->memory, (void *)(uintptr_t)constant->data);
         constant->loan.release = NULL;
     }
