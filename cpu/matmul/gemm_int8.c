@@ -8,6 +8,7 @@
 
 #include "cpu/matmul/gemm.h"
 #include "cpu/matmul/int8_tiles.h"
+#include "cpu/simd/isa.h"
 #include "ops/geometry.h"
 
 #include <math.h>
@@ -326,7 +327,8 @@ struct block {
     const struct int8_tile_loops *tiles; // NULL: vectors
     struct int8_tile_steps steps;        // of them
     unsigned mr;                         // rows of an item
-    size_t column, columns;              // of C
+    size_t pieces, in_piece;             // of a row of A; groups of a piece
+    size_t column, columns, padded;      // of C
     size_t groups;                       // of panels, that share an item
     size_t items, chunks;
     const int32_t *start; // what the sums of all columns begin with
@@ -405,12 +407,12 @@ static void widen(const struct int8_numbers *numbers, const uint8_t *from, size_
 }
 
 // Points at `count` rows, those up to `height` at the first again, and sums them up where that is needed.
-static void load_rows(const struct block *block, size_t row, unsigned count, unsigned height,
-                      const struct room *room, int32_t *row_start)
+WNN_INLINE void load_rows(const struct block *block, size_t row, unsigned count, unsigned height,
+                          const struct room *room, int32_t *row_start)
 {
     const struct int8_gemm *gemm = block->gemm;
     const struct int8_kernels *kernels = gemm->kernels;
-    size_t pieces = gemm->k / gemm->unit;
+    const size_t pieces = block->pieces;
     if (gemm->in_place) {
         gemm->find(gemm, row, count, room->pointers, (uint8_t *)room->rows);
     } else {
@@ -479,6 +481,7 @@ static void store(const struct int8_gemm *gemm, const char *tile, size_t tile_ro
 struct tile_row {
     size_t row;
     unsigned rows, height; // those that there are, those of the loop
+    bool direct;           // results can go to their place
     const struct room *room;
     const int32_t *starts;
     struct tile_file *file;
@@ -495,26 +498,25 @@ struct tile {
     size_t ldc;
 };
 
-static struct tile tile_at(const struct block *block, const struct tile_row *row, size_t column, char *memory)
+// Moves `tile`, whose `finish` is that of the product, to a column.
+WNN_INLINE void move_tile(const struct block *block, const struct tile_row *row, size_t column, char *memory,
+                          struct tile *tile)
 {
     const struct int8_gemm *gemm = block->gemm;
     unsigned lanes = gemm->kernels->lanes;
     size_t size = gemm->numbers.finish.bytes ? 1 : sizeof(float);
-    size_t all = padded_columns(gemm->kernels, gemm->n);
+    size_t all = block->padded;
     const float *scale = (const float *)(const void *)gemm->packed + all;
-    struct tile tile = {.column = column,
-                        .columns = (unsigned)wnn_min(2 * lanes, gemm->n - column),
-                        .finish = gemm->numbers.finish};
-    tile.vectors = tile.columns > lanes ? 2 : 1;
-    tile.whole = gemm->place == NULL && gemm->column_stride == 1 && row->rows == row->height &&
-                 tile.columns == tile.vectors * lanes;
-    tile.b = gemm->packed + 4 * (3 * all + column * block->steps.groups);
-    tile.finish.start = block->start + column;
-    tile.finish.scale = scale + column;
-    tile.finish.offset = scale + all + column;
-    tile.c = tile.whole ? gemm->c + (row->row * gemm->row_stride + column) * size : memory;
-    tile.ldc = (tile.whole ? gemm->row_stride : 2 * lanes) * size;
-    return tile;
+    tile->column = column;
+    tile->columns = (unsigned)wnn_min(2 * lanes, gemm->n - column);
+    tile->vectors = tile->columns > lanes ? 2 : 1;
+    tile->whole = row->direct && tile->columns == tile->vectors * lanes;
+    tile->b = gemm->packed + 4 * (3 * all + column * block->steps.groups);
+    tile->finish.start = block->start + column;
+    tile->finish.scale = scale + column;
+    tile->finish.offset = scale + all + column;
+    tile->c = tile->whole ? gemm->c + (row->row * gemm->row_stride + column) * size : memory;
+    tile->ldc = (tile->whole ? gemm->row_stride : 2 * lanes) * size;
 }
 
 // Panels [begin, end) of the block.
@@ -522,12 +524,13 @@ static void compute_tiles(const struct block *block, const struct tile_row *row,
 {
     const struct int8_gemm *gemm = block->gemm;
     const struct int8_kernels *kernels = gemm->kernels;
-    size_t pieces = gemm->k / gemm->unit, groups = block->steps.groups / pieces;
     _Alignas(64) char memory[WNN_INT8_MAX_MR * WNN_INT8_MAX_NR * sizeof(float)];
+    struct tile tile = {.finish = gemm->numbers.finish};
     for (; begin < end; begin++) {
-        const struct tile tile = tile_at(block, row, block->column + begin * 2 * kernels->lanes, memory);
+        move_tile(block, row, block->column + begin * 2 * kernels->lanes, memory, &tile);
         kernels->tile[block->form.a_signed][tile.vectors - 1][row->height](
-            row->room->pointers, pieces, groups, tile.b, row->starts, &tile.finish, tile.c, tile.ldc);
+            row->room->pointers, block->pieces, block->in_piece, tile.b, row->starts, &tile.finish, tile.c,
+            tile.ldc);
         if (!tile.whole)
             store(gemm, memory, tile.ldc, row->row, row->rows, tile.column, tile.columns);
     }
@@ -569,8 +572,9 @@ static void compute_on_tiles(const struct block *block, const struct tile_row *r
     _Alignas(64) int32_t sums[2][WNN_INT8_TILE_ROWS][WNN_INT8_TILE_COLUMNS];
     _Alignas(64) char memory[WNN_INT8_TILE_ROWS * WNN_INT8_MAX_NR * sizeof(float)];
     struct unfinished before = {.block = block, .row = row, .done = row->rows};
+    struct tile tile = {.finish = block->gemm->numbers.finish};
     for (unsigned turn = 0; begin < end; begin++, turn ^= 1) {
-        const struct tile tile = tile_at(block, row, block->column + begin * WNN_INT8_TILE_COLUMNS, memory);
+        move_tile(block, row, block->column + begin * WNN_INT8_TILE_COLUMNS, memory, &tile);
         const struct int8_tile_product product = {.rows = row->room->steps,
                                                   .steps = block->steps.count,
                                                   .groups = block->steps.groups,
@@ -612,13 +616,14 @@ static void compute_items(const struct block *block, size_t begin, size_t end, c
     size_t width = 2 * gemm->kernels->lanes, panels = (block->columns + width - 1) / width;
     size_t group = begin % block->groups;
     struct tile_row row = {.row = begin / block->groups * block->mr, .room = room, .file = file};
+    int32_t starts[WNN_INT8_TILE_ROWS] = {0}; // those of all rows are set, or none
 
     for (size_t item = begin; item < end; row.row += block->mr, group = 0) {
         if (wnn_interrupted(gemm->interrupt))
             return;
-        int32_t starts[WNN_INT8_TILE_ROWS] = {0};
         row.rows = (unsigned)wnn_min(block->mr, gemm->m - row.row);
         load_item(block, &row, starts);
+        row.direct = gemm->place == NULL && gemm->column_stride == 1 && row.rows == row.height;
         size_t last = wnn_min(block->groups, group + (end - item));
         (block->tiles ? compute_on_tiles : compute_tiles)(block, &row, panels * group / block->groups,
                                                           panels * last / block->groups);
@@ -683,6 +688,9 @@ void wnn_int8_gemm_run(const struct int8_gemm *description, const struct paralle
                           .tiles = tiles,
                           .steps = wnn_int8_tile_steps(gemm),
                           .mr = mr,
+                          .pieces = gemm->k / gemm->unit,
+                          .in_piece = wnn_int8_group_count(kernels, gemm->unit, gemm->unit),
+                          .padded = padded_columns(kernels, gemm->n),
                           .start = find_start(gemm, (int32_t *)(void *)scratch),
                           .scratch = scratch + start_bytes(gemm),
                           .scratch_bytes = room_bytes(gemm)};
