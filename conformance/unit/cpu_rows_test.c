@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels of the CPU backend that go along rows and columns, where vectors end, with numbers that are rare:
-// argMin, argMax, reduceMin and reduceMax against a plain loop, softmax of float16 against double, and the
-// roundings of hardSwish.
+// argMin, argMax, reduceMin and reduceMax against a plain loop, softmax and layerNormalization against
+// double, and the roundings of hardSwish.
 
 #include "conformance/unit/kernel_fixture.h"
 
@@ -201,6 +201,116 @@ static void test_extremes(void)
 }
 
 // ---------------------------------------------------------------------------------------------------------------
+// softmax of float32: a few units in the last place, whether the greatest number is near 0 or not
+// ---------------------------------------------------------------------------------------------------------------
+
+static void check_softmax_floats(const uint32_t shape[3], uint32_t axis, float spread, float middle,
+                                 float one)
+{
+    const struct node *node =
+        producer(wnnGraphBuilderSoftmax(builder, input(WNNDataType_Float32, shape, 3), axis, NULL));
+    struct tensor in = make_tensor(node->in[0], 0), out = make_tensor(node->out[0], 0);
+    float *x = in.data, *y = out.data;
+    for (size_t i = 0; i < in.count; i++)
+        x[i] = ((float)draw(1 << 20) * 0x1p-19f - 1) * spread + middle;
+    if (one != 0)
+        x[draw((uint32_t)in.count)] = one;
+    run(node, &in, &out);
+    size_t step = 1, rows = shape[axis];
+    for (uint32_t d = axis + 1; d < 3; d++)
+        step *= shape[d];
+    for (size_t column = 0; column < in.count / rows; column++) {
+        size_t first = column / step * rows * step + column % step;
+        volatile double most = -INFINITY;
+        double sum = 0;
+        for (size_t row = 0; row < rows; row++)
+            most = fmax(most, (double)x[first + row * step]);
+        for (size_t row = 0; row < rows; row++)
+            sum += exp((double)x[first + row * step] - most);
+        for (size_t row = 0; row < rows; row++) {
+            double expected = exp((double)x[first + row * step] - most) / sum,
+                   got = (double)y[first + row * step];
+            REQUIRE(isnan(expected) ? isnan(got) : fabs(got - expected) <= 0x1p-21 * expected + 0x1.8p-149);
+        }
+    }
+    free(in.data);
+    free(out.data);
+}
+
+static void test_softmax_floats(void)
+{
+    static const float middles[] = {0, -12, 60, -200, 5000};
+    static const uint32_t lengths[] = {3, 16, 33, 64, 100, 1024, 20000};
+    for (size_t m = 0; m < sizeof middles / sizeof *middles; m++) {
+        for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+            uint32_t few = lengths[i] > 5000 ? 1 : 5;
+            check_softmax_floats((uint32_t[]){1, few, lengths[i]}, 2, 0.4f, middles[m], 0);
+            check_softmax_floats((uint32_t[]){1, few, lengths[i]}, 2, 90, middles[m], 0);
+            check_softmax_floats((uint32_t[]){few, lengths[i], 1}, 1, 1, middles[m], NAN);
+            check_softmax_floats((uint32_t[]){1, few, lengths[i]}, 2, 1, middles[m], -INFINITY);
+            check_softmax_floats((uint32_t[]){1, few, lengths[i]}, 2, 1, middles[m], INFINITY);
+            check_softmax_floats((uint32_t[]){2, 37, few * 19}, 1, 1, middles[m], i % 2 ? 100 : 0);
+        }
+    }
+    check_softmax_floats((uint32_t[]){1, 64, 192}, 1, 100, 0, 0);
+    check_softmax_floats((uint32_t[]){1, 2, 64}, 2, 1, -INFINITY, 0);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// layerNormalization and instanceNormalization of float32: rounded once, rows of any length
+// ---------------------------------------------------------------------------------------------------------------
+
+static void check_layer(uint32_t rows, uint32_t length, float middle, bool scaled, bool biased)
+{
+    WNNLayerNormalizationOptions options = WNN_LAYER_NORMALIZATION_OPTIONS_INIT;
+    uint32_t axis = 1;
+    options.axes = (WNNUint32List){&axis, 1};
+    if (scaled)
+        options.scale = input(WNNDataType_Float32, &length, 1);
+    if (biased)
+        options.bias = input(WNNDataType_Float32, &length, 1);
+    const struct node *node = producer(wnnGraphBuilderLayerNormalization(
+        builder, input(WNNDataType_Float32, (uint32_t[]){rows, length}, 2), &options));
+    struct tensor in[3] = {make_tensor(node->in[0], 0)}, out = make_tensor(node->out[0], 0);
+    for (unsigned i = 0; i < 3; i++) {
+        if (i > 0 && !(i == 1 ? scaled : biased))
+            continue;
+        if (i > 0)
+            in[i] = make_tensor(node->in[i], 0);
+        for (size_t j = 0; j < in[i].count; j++)
+            ((float *)in[i].data)[j] = (float)draw(1 << 20) * 0x1p-19f - 1 + (i == 0 ? middle : 0);
+    }
+    run(node, in, &out);
+    for (size_t row = 0; row < rows; row++) {
+        const float *x = (const float *)in[0].data + row * length,
+                    *y = (const float *)out.data + row * length;
+        double mean = 0, squares = 0;
+        for (size_t j = 0; j < length; j++)
+            mean += (double)x[j] / length;
+        for (size_t j = 0; j < length; j++)
+            squares += ((double)x[j] - mean) * ((double)x[j] - mean);
+        for (size_t j = 0; j < length; j++) {
+            double d = ((double)x[j] - mean) / sqrt(squares / length + options.epsilon);
+            double expected = d * (scaled ? (double)((float *)in[1].data)[j] : 1) +
+                              (biased ? (double)((float *)in[2].data)[j] : 0);
+            REQUIRE(fabs((double)y[j] - expected) <= 0x1.1p-24 * fabs(expected) + 1e-11);
+        }
+    }
+    for (unsigned i = 0; i < 3; i++)
+        free(in[i].data);
+    free(out.data);
+}
+
+static void test_layers(void)
+{
+    static const uint32_t lengths[] = {2, 7, 16, 31, 32, 64, 100, 768, 1000, 4096, 5001};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        for (unsigned form = 0; form < 4; form++)
+            check_layer(lengths[i] > 1000 ? 2 : 19, lengths[i], i % 2 ? 0 : 3, form & 1, form & 2);
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
 // softmax of float16: within one unit in the last place
 // ---------------------------------------------------------------------------------------------------------------
 
@@ -283,6 +393,8 @@ int main(int argc, char **argv)
     CASE(test_places());
     CASE(test_extremes());
     CASE(test_softmax());
+    CASE(test_softmax_floats());
+    CASE(test_layers());
     CASE(test_hard_swish());
     end_kernels();
     return cases_end();

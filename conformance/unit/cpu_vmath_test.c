@@ -2,9 +2,11 @@
 //
 // The functions of cpu/simd/vmath.h against the C library's in double, over all exponents of float32: their
 // errors are within what the header says, NaN and infinities are as there, and a result depends neither on
-// its place nor on whether it is written where its argument was.
+// its place nor on whether it is written where its argument was. --all: over all of float32, which takes
+// long.
 #include "conformance/unit/float_bits.h"
 #include "conformance/unit/require.h"
+#include "cpu/simd/non_temporal.h"
 #include "cpu/simd/vmath.h"
 
 #include <math.h>
@@ -42,7 +44,7 @@ static const struct function {
     {"elu", VMATH_ELU, elu, 2},
     {"erf", VMATH_ERF, erf, 0.6},
     {"exp", VMATH_EXP, exp, 0.6},
-    {"gelu", VMATH_GELU, gelu, 8},
+    {"gelu", VMATH_GELU, gelu, 4},
     {"log", VMATH_LOG, log, 0.6},
     {"sigmoid", VMATH_SIGMOID, sigmoid, 4},
     {"sin", VMATH_SIN, sin, 0.6},
@@ -121,6 +123,82 @@ static void test_places(const struct function *f)
     }
 }
 
+// What is stored past the caches is the same, wherever it begins.
+static void test_stream(const struct function *f)
+{
+    static float x[COUNT], y[COUNT];
+    static _Alignas(64) float z[COUNT];
+    fill(x, 7);
+    wnn_vmath(f->function, x, y, COUNT, 1);
+    for (size_t length = 0; length < 1500; length += 1 + length / 8) {
+        size_t first = 37 * length % 311;
+        memcpy(z, x, sizeof z);
+        wnn_vmath_stream(f->function, x + first, z + first, length, 1);
+        wnn_nt_fence();
+        for (size_t i = 0; i < 2000; i++) {
+            float want = i >= first && i < first + length ? y[i] : x[i];
+            REQUIRE(isnan(want) ? isnan(z[i]) : bits_of(z[i]) == bits_of(want));
+        }
+    }
+}
+
+// Where a formula gives way to another, and where results begin to be denormal, 0, 1 or infinity.
+static void test_edges(const struct function *f)
+{
+    static const float at[] = {0,       0x1p-149f, 0x1p-126f, 0x1p-100f, 0x1p-24f, 0.0625f, 0.1875f, 1,
+                               3,       3.93f,     3.9375f,   4,         7,        9,       10,      12,
+                               12.9f,   13.25f,    14.2f,     14.5f,     20,       87,      87.33f,  88.73f,
+                               88.376f, 103.2789f, 103.97f,   104,       104.9f,   105,     708,     0x1p20f,
+                               0x1p22f, 0x1p126f,  INFINITY,  NAN};
+    enum {
+        AROUND = 64
+    };
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+        float x[2 * AROUND], y[2 * AROUND];
+        for (uint32_t j = 0; j < AROUND; j++) {
+            uint32_t bits = bits_of(at[i]) + j - AROUND / 2;
+            x[j] = float_of(bits & 0x7FFFFFFFu);
+            x[AROUND + j] = float_of(bits | 0x80000000u);
+        }
+        wnn_vmath(f->function, x, y, 2 * AROUND, 1);
+        for (size_t j = 0; j < 2 * AROUND; j++) {
+            if (!is_right(f, x[j], y[j])) {
+                fprintf(stderr, "%s(%.9g) is %.9g; expected %.9g\n", f->name, (double)x[j], (double)y[j],
+                        f->exact((double)x[j]));
+                case_fail();
+                return;
+            }
+        }
+    }
+    float zero = -0.0f, y;
+    wnn_vmath(f->function, &zero, &y, 1, 1);
+    if (f->exact(0) == 0)
+        REQUIRE(bits_of(y) == bits_of(-0.0f));
+}
+
+// Every float32.
+static void test_all(const struct function *f)
+{
+    static float x[1 << 16], y[1 << 16];
+    double worst = 0;
+    for (uint32_t high = 0; high < 1 << 16; high++) {
+        for (uint32_t i = 0; i < 1 << 16; i++)
+            x[i] = float_of(high << 16 | i);
+        wnn_vmath(f->function, x, y, 1 << 16, 1);
+        for (uint32_t i = 0; i < 1 << 16; i++) {
+            if (!is_right(f, x[i], y[i])) {
+                fprintf(stderr, "%s(%.9g) is %.9g; expected %.9g\n", f->name, (double)x[i], (double)y[i],
+                        f->exact((double)x[i]));
+                case_fail();
+                return;
+            }
+            double error = error_of(y[i], f->exact((double)x[i])) / 2;
+            worst = isfinite(error) && error > worst ? error : worst;
+        }
+    }
+    printf("%-20s %.3f ULP\n", f->name, worst);
+}
+
 static void test_silu(void)
 {
     static float x[COUNT], s[COUNT], y[COUNT];
@@ -135,11 +213,17 @@ static void test_silu(void)
 
 int main(int argc, char **argv)
 {
-    cases_begin(argc, argv);
-    for (unsigned i = 0; i < FUNCTIONS; i++) {
+    bool all = argc > 1 && strcmp(argv[1], "--all") == 0;
+    cases_begin(argc - all, argv + all);
+    for (unsigned i = 0; all && i < FUNCTIONS; i++)
+        CASE_AS(case_name("all of %s", functions[i].name), test_all(&functions[i]));
+    for (unsigned i = 0; !all && i < FUNCTIONS; i++) {
         CASE_AS(case_name("errors of %s", functions[i].name), test_error(&functions[i]));
+        CASE_AS(case_name("edges of %s", functions[i].name), test_edges(&functions[i]));
         CASE_AS(case_name("places of %s", functions[i].name), test_places(&functions[i]));
+        CASE_AS(case_name("stream of %s", functions[i].name), test_stream(&functions[i]));
     }
-    CASE(test_silu());
+    if (!all)
+        CASE(test_silu());
     return cases_end();
 }

@@ -98,11 +98,14 @@ static void hard_sigmoid_f32(const void *in, void *out, size_t count, const stru
     }
 }
 
-#define FUNCTION(name, function)                                                                             \
+#define LOOP(name, way, function)                                                                            \
     static void name(const void *in, void *out, size_t count, const struct unary_constants *constants)       \
     {                                                                                                        \
-        wnn_vmath(function, in, out, count, constants->alpha);                                               \
+        way(function, in, out, count, constants->alpha);                                                     \
     }
+#define FUNCTION(name, function)                                                                             \
+    LOOP(name, wnn_vmath, function)                                                                          \
+    LOOP(name##_stream, wnn_vmath_stream, function)
 
 FUNCTION(cos_f32, VMATH_COS)
 FUNCTION(elu_f32, VMATH_ELU)
@@ -111,7 +114,7 @@ FUNCTION(exp_f32, VMATH_EXP)
 FUNCTION(gelu_f32, VMATH_GELU)
 FUNCTION(log_f32, VMATH_LOG)
 FUNCTION(sigmoid_f32, VMATH_SIGMOID)
-FUNCTION(silu_f32, VMATH_SILU)
+LOOP(silu_f32, wnn_vmath, VMATH_SILU)
 FUNCTION(sin_f32, VMATH_SIN)
 FUNCTION(softplus_f32, constants->alpha == 1 ? VMATH_SOFTPLUS_ONE : VMATH_SOFTPLUS)
 FUNCTION(tan_f32, VMATH_TAN)
@@ -150,6 +153,7 @@ UNARY_UNSIGNED(u64, uint64_t)
 struct unary {
     unary_loop loop[WNN_DATA_TYPE_COUNT];
     size_t grain;
+    unary_loop stream; // of float32, past the caches; or NULL
 };
 
 #define FLOAT(name) [WNNDataType_Float32] = name##_f32, [WNNDataType_Float16] = name##_f32
@@ -158,35 +162,37 @@ struct unary {
 #define UNSIGNED(name)                                                                                       \
     [WNNDataType_Uint32] = name##_u32, [WNNDataType_Uint64] = name##_u64, [WNNDataType_Uint8] = name##_u8
 
+#define FUNCTION_ROW(name) {FLOAT(name)}, WNN_GRAIN_COSTLY, name##_f32_stream
+
 static const struct unary abs_row = {{FLOAT(abs), SIGNED(abs)}, WNN_GRAIN_CHEAP};
 static const struct unary ceil_row = {{FLOAT(ceil)}, WNN_GRAIN_CHEAP};
 static const struct unary clamp_row = {{FLOAT(clamp), SIGNED(clamp), UNSIGNED(clamp)}, WNN_GRAIN_CHEAP};
-static const struct unary cos_row = {{FLOAT(cos)}, WNN_GRAIN_COSTLY};
-static const struct unary elu_row = {{FLOAT(elu)}, WNN_GRAIN_COSTLY};
-static const struct unary erf_row = {{FLOAT(erf)}, WNN_GRAIN_COSTLY};
-static const struct unary exp_row = {{FLOAT(exp)}, WNN_GRAIN_COSTLY};
+static const struct unary cos_row = {FUNCTION_ROW(cos)};
+static const struct unary elu_row = {FUNCTION_ROW(elu)};
+static const struct unary erf_row = {FUNCTION_ROW(erf)};
+static const struct unary exp_row = {FUNCTION_ROW(exp)};
 static const struct unary floor_row = {{FLOAT(floor)}, WNN_GRAIN_CHEAP};
-static const struct unary gelu_row = {{FLOAT(gelu)}, WNN_GRAIN_COSTLY};
+static const struct unary gelu_row = {FUNCTION_ROW(gelu)};
 static const struct unary hardSigmoid_row = {{FLOAT(hard_sigmoid)}, WNN_GRAIN_CHEAP};
 static const struct unary hardSwish_row = {{FLOAT(hard_swish)}, WNN_GRAIN_CHEAP};
 static const struct unary isInfinite_row = {{FLOAT(is_infinite)}, WNN_GRAIN_CHEAP};
 static const struct unary isNaN_row = {{FLOAT(is_nan)}, WNN_GRAIN_CHEAP};
 static const struct unary leakyRelu_row = {{FLOAT(leaky_relu)}, WNN_GRAIN_CHEAP};
 static const struct unary linear_row = {{FLOAT(linear)}, WNN_GRAIN_CHEAP};
-static const struct unary log_row = {{FLOAT(log)}, WNN_GRAIN_COSTLY};
+static const struct unary log_row = {FUNCTION_ROW(log)};
 static const struct unary logicalNot_row = {{[WNNDataType_Uint8] = logical_not_u8}, WNN_GRAIN_CHEAP};
 static const struct unary neg_row = {{FLOAT(neg), SIGNED(neg)}, WNN_GRAIN_CHEAP};
 static const struct unary reciprocal_row = {{FLOAT(reciprocal)}, WNN_GRAIN_CHEAP};
 static const struct unary relu_row = {{FLOAT(relu), SIGNED(relu)}, WNN_GRAIN_CHEAP};
 static const struct unary roundEven_row = {{FLOAT(round_even)}, WNN_GRAIN_CHEAP};
-static const struct unary sigmoid_row = {{FLOAT(sigmoid)}, WNN_GRAIN_COSTLY};
+static const struct unary sigmoid_row = {FUNCTION_ROW(sigmoid)};
 static const struct unary sign_row = {{FLOAT(sign), SIGNED(sign)}, WNN_GRAIN_CHEAP};
-static const struct unary sin_row = {{FLOAT(sin)}, WNN_GRAIN_COSTLY};
-static const struct unary softplus_row = {{FLOAT(softplus)}, WNN_GRAIN_COSTLY};
+static const struct unary sin_row = {FUNCTION_ROW(sin)};
+static const struct unary softplus_row = {FUNCTION_ROW(softplus)};
 static const struct unary softsign_row = {{FLOAT(softsign)}, WNN_GRAIN_CHEAP};
 static const struct unary sqrt_row = {{FLOAT(sqrt)}, WNN_GRAIN_CHEAP};
-static const struct unary tan_row = {{FLOAT(tan)}, WNN_GRAIN_COSTLY};
-static const struct unary tanh_row = {{FLOAT(tanh)}, WNN_GRAIN_COSTLY};
+static const struct unary tan_row = {FUNCTION_ROW(tan)};
+static const struct unary tanh_row = {FUNCTION_ROW(tanh)};
 
 static const struct unary *const operators[WNN_OP_COUNT] = {
 #define OP(...)
@@ -251,7 +257,7 @@ static struct unary_constants read_constants(unsigned op, const void *attrs, WNN
 // ---------------------------------------------------------------------------------------------------------------
 
 struct job {
-    unary_loop loop;
+    unary_loop loop, stream;
     struct unary_constants constants;
     const unsigned char *in;
     unsigned char *out;
@@ -264,6 +270,12 @@ static void unary_piece(void *argument, size_t begin, size_t end)
     const struct job *job = argument;
     struct chunk_room room;
     _Alignas(64) float values[WNN_CHUNK];
+    if (job->non_temporal && job->stream) {
+        job->stream(job->in + begin * job->in_size, job->out + begin * job->out_size, end - begin,
+                    &job->constants);
+        wnn_nt_fence();
+        return;
+    }
     room.non_temporal = job->non_temporal;
     size_t most = job->half_in || room.non_temporal ? WNN_CHUNK : end - begin;
     for (size_t i = begin, n; i < end; i += n) {
@@ -290,6 +302,7 @@ static void apply(unsigned op, const void *attrs, const struct tensor *in, const
 {
     struct job job = {
         .loop = operators[op]->loop[in->type],
+        .stream = in->type == WNNDataType_Float32 ? operators[op]->stream : NULL,
         .constants = read_constants(op, attrs, in->type),
         .in = in->data,
         .out = out->data,

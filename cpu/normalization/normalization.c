@@ -29,19 +29,24 @@ struct loops {
     // NULL.
     void (*run_moments)(const void *x, void *y, size_t count, float shift, double *sum, double *square);
 
-    // The output may be the input. y = (x - mean[j]) * factor[j] + bias[j]
+    // The output may be the input. y = (x - mean[j]) * factor[j] + bias[j]. What lies `ahead` bytes behind x
+    // is fetched.
     void (*columns)(void *y, const void *x, size_t stride, size_t rows, size_t width, const double *mean,
-                    const double *factor, const double *bias, bool non_temporal);
+                    const double *factor, const double *bias, size_t ahead, bool non_temporal);
 
     // y[i] = (x[i] - mean) * factor + bias, or, if scales are not NULL, * factor * scales[i] + biases[i]
+    // What lies `ahead` bytes behind x is fetched. `stream` stores past the caches, if y is aligned to a
+    // line.
     void (*run)(void *y, const void *x, size_t count, double mean, double factor, double bias,
-                const float *scales, const float *biases);
+                const float *scales, const float *biases, size_t ahead);
+    void (*stream)(void *y, const void *x, size_t count, double mean, double factor, double bias,
+                   const float *scales, const float *biases, size_t ahead);
 };
 
 #define LOOPS "cpu/normalization/normalization.inc"
 #include "cpu/simd/each_isa.inc"
 
-// Where results go.
+// Where results go. What is read next is fetched meanwhile.
 struct target {
     const struct loops *loops;
     size_t size; // bytes of an element
@@ -49,18 +54,21 @@ struct target {
 };
 
 static void put_run(const struct target *target, char *y, const char *x, size_t count, double mean,
-                    double factor, double bias, const float *scales, const float *biases)
+                    double factor, double bias, const float *scales, const float *biases, size_t ahead)
 {
-    float room[PART];
-    for (size_t i = 0, n; i < count; i += n) {
-        n = wnn_min(count - i, PART);
-        char *out = y + i * target->size;
-        void *row = target->non_temporal ? (void *)room : out;
-        target->loops->run(row, x + i * target->size, n, mean, factor, bias, scales ? scales + i : NULL,
-                           biases ? biases + i : NULL);
-        if (target->non_temporal)
-            wnn_nt_store(out, row, n * target->size);
-    }
+    size_t size = target->size, streamed = 0, head = -(uintptr_t)y % WNN_LINE / size;
+    if (target->non_temporal && count > head)
+        streamed = (count - head) * size / WNN_LINE * WNN_LINE / size;
+    if (streamed == 0 || head > 0)
+        target->loops->run(y, x, streamed == 0 ? count : head, mean, factor, bias, scales, biases, ahead);
+    if (streamed == 0)
+        return;
+    size_t ends[] = {head, head + streamed};
+    target->loops->stream(y + head * size, x + head * size, streamed, mean, factor, bias,
+                          scales ? scales + head : NULL, biases ? biases + head : NULL, ahead);
+    if (ends[1] < count)
+        target->loops->run(y + ends[1] * size, x + ends[1] * size, count - ends[1], mean, factor, bias,
+                           scales ? scales + ends[1] : NULL, biases ? biases + ends[1] : NULL, ahead);
 }
 
 static struct target make_target(const struct tensor *out)
@@ -124,6 +132,15 @@ static inline void join(struct moments *moments, double before, double rows, dou
 static size_t rows_together(const struct reduction_iterator *iterator, size_t width, size_t most)
 {
     return width == iterator->columns && width < most ? most / width : 1;
+}
+
+// The most rows, up to so many, that together are whole lines of either type, if any are.
+static size_t whole_lines(size_t width, size_t together)
+{
+    for (size_t rows = together; rows > 0; rows--)
+        if (width * rows % (WNN_LINE / sizeof(uint16_t)) == 0)
+            return rows;
+    return together;
 }
 
 static void repeat(double *values, size_t width, size_t times)
@@ -198,7 +215,7 @@ struct kept {
 
 // A run of a single column.
 static void apply_run(const struct normalize *n, const struct piece *piece, const struct kept *kept,
-                      double mean, double factor)
+                      double mean, double factor, size_t ahead)
 {
     float scales[PART], biases[PART];
     size_t step = n->iterator.row_parameter;
@@ -208,7 +225,7 @@ static void apply_run(const struct normalize *n, const struct piece *piece, cons
         const float *scale = load(n->scale, piece->parameter, 1, 1, scales);
         const float *bias = load(n->bias, piece->parameter, 1, 1, biases);
         put_run(&n->target, y, x, piece->rows, mean, scale ? factor * (double)*scale : factor,
-                bias ? (double)*bias : 0, NULL, NULL);
+                bias ? (double)*bias : 0, NULL, NULL, ahead);
         return;
     }
     for (size_t i = 0, count; i < piece->rows; i += count) {
@@ -223,7 +240,7 @@ static void apply_run(const struct normalize *n, const struct piece *piece, cons
         for (size_t j = 0; j < count && !bias; j++)
             biases[j] = 0;
         put_run(&n->target, y + at, x + at, count, mean, factor, 0, scale ? scale : scales,
-                bias ? bias : biases);
+                bias ? bias : biases, ahead);
     }
 }
 
@@ -236,6 +253,9 @@ static void apply_rows(const struct normalize *n, const struct piece *piece, con
     size_t width = piece->width, columns = n->iterator.columns, step = n->iterator.column_parameter;
     bool differ = n->iterator.row_parameter != 0;
     size_t together = differ ? 1 : wnn_min(rows_together(&n->iterator, width, MAX_COLUMNS), piece->rows);
+    // The next unit lies behind this one, or beside it.
+    size_t ahead = width == columns ? n->iterator.reduced * columns * n->target.size : width * n->target.size;
+    together = whole_lines(width, together);
     memcpy(means, mean, width * sizeof *means);
     repeat(means, width, together);
     for (size_t row = 0; row < (differ ? piece->rows : 1); row++) {
@@ -253,10 +273,10 @@ static void apply_rows(const struct normalize *n, const struct piece *piece, con
         char *y = (char *)n->out->data + at;
         const char *x = (const char *)n->in->data + at;
         n->target.loops->columns(y, x, columns * together, rows / together, width * together, means, factors,
-                                 biases, n->target.non_temporal);
+                                 biases, ahead, n->target.non_temporal);
         if (rest > 0) {
             size_t done = (rows * width - rest) * n->target.size;
-            n->target.loops->columns(y + done, x + done, 0, 1, rest, means, factors, biases,
+            n->target.loops->columns(y + done, x + done, 0, 1, rest, means, factors, biases, ahead,
                                      n->target.non_temporal);
         }
     }
@@ -273,7 +293,66 @@ static void average(const struct normalize *n, const struct moments *moments, si
     }
 }
 
-// Units of one column, a few of them together, so that nothing waits for the factor of a short one.
+// Scales and biases of a row in float32, or NULL of what there is not.
+static const float *keep(const struct tensor *tensor, size_t count, float absent, float *room)
+{
+    if (tensor->data)
+        return load(tensor, 0, 1, count, room);
+    for (size_t i = 0; i < count; i++)
+        room[i] = absent;
+    return room;
+}
+
+// Units that lie one behind the other, each in one piece, with a scale and a bias for each element or none.
+static bool are_plain_rows(const struct normalize *n)
+{
+    const struct reduction_iterator *iterator = &n->iterator;
+    const struct iterator_loop *kept = &iterator->kept;
+    bool scaled = n->scale->data || n->bias->data;
+    return iterator->outer.rank == 0 && iterator->rows <= KEPT &&
+           (kept->rank == 0 || (kept->rank == 1 && kept->stride[0] == iterator->rows)) &&
+           (!scaled || (iterator->row_parameter == 1 && (kept->rank == 0 || kept->parameter[0] == 0)));
+}
+
+// A few together, so that nothing waits for the factor of a short one.
+static void normalize_rows(void *argument, size_t begin, size_t end)
+{
+    const struct normalize *n = argument;
+    const struct target *target = &n->target;
+    size_t length = n->iterator.rows, bytes = length * target->size;
+    float room[2][KEPT];
+    bool scaled = n->scale->data || n->bias->data;
+    const float *scales = scaled ? keep(n->scale, length, 1, room[0]) : NULL,
+                *biases = scaled ? keep(n->bias, length, 0, room[1]) : NULL;
+    size_t most = wnn_min(BLOCK / length + 1, RUNS);
+    for (size_t row = begin, count; row < end; row += count) {
+        struct moments moments[RUNS] = {{0}};
+        double mean[RUNS], factor[RUNS];
+        const char *x = (const char *)n->in->data + row * bytes;
+        char *y = (char *)n->out->data + row * bytes;
+        count = wnn_min(end - row, most);
+        for (size_t i = 0; i < count; i++) {
+            float first = 0;
+            double sum, square;
+            if (n->centered)
+                first = *load(n->in, (row + i) * length, 1, 1, &first);
+            target->loops->run_moments(x + i * bytes, target->non_temporal ? NULL : y + i * bytes, length,
+                                       first, &sum, &square);
+            if (n->centered)
+                join(&moments[i], 0, (double)length, (double)first, sum, square);
+            else
+                moments[i].squares = square;
+        }
+        average(n, moments, count, mean, factor);
+        for (size_t i = 0; i < count; i++)
+            put_run(target, y + i * bytes, x + i * bytes, length, mean[i], factor[i], 0, scales, biases,
+                    count * bytes);
+    }
+    if (target->non_temporal)
+        wnn_nt_fence();
+}
+
+// Other units of one column.
 static void normalize_runs(void *argument, size_t begin, size_t end)
 {
     const struct normalize *n = argument;
@@ -301,7 +380,7 @@ static void normalize_runs(void *argument, size_t begin, size_t end)
         for (size_t i = 0; i < count; i++) {
             wnn_iterator_start_rows(&piece, iterator, unit + i, 0, iterator->reduced);
             while (wnn_iterator_next(&piece))
-                apply_run(n, &piece, kept, mean[i], factor[i]);
+                apply_run(n, &piece, kept, mean[i], factor[i], count * iterator->reduced * n->target.size);
         }
     }
     if (n->target.non_temporal)
@@ -369,7 +448,10 @@ static void normalize(const struct kernel_call *call)
     wnn_iterator_init(&n.iterator, &n.in->shape, axes.mask, axes.parameter);
     n.iterator.interrupt = call->parallel->interrupt;
     wnn_parallel_for(call->parallel, n.iterator.units, wnn_iterator_grain(&n.iterator),
-                     n.iterator.columns == 1 ? normalize_runs : normalize_columns, &n);
+                     n.iterator.columns > 1 ? normalize_columns
+                     : are_plain_rows(&n)   ? normalize_rows
+                                            : normalize_runs,
+                     &n);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -416,7 +498,7 @@ static void batch_units(void *argument, size_t begin, size_t end)
         const char *x = (const char *)b->in->data + first * b->target.size;
         char *y = (char *)b->out->data + first * b->target.size;
         if (!rows) {
-            put_run(&b->target, y, x, b->inner, mean[0], factor[0], bias[0], NULL, NULL);
+            put_run(&b->target, y, x, b->inner, mean[0], factor[0], bias[0], NULL, NULL, AHEAD);
             continue;
         }
         size_t there = wnn_min(b->outer - place * b->rows, b->rows), rest = there % b->together * count;
@@ -424,10 +506,10 @@ static void batch_units(void *argument, size_t begin, size_t end)
         repeat(factor, count, b->together);
         repeat(bias, count, b->together);
         b->target.loops->columns(y, x, b->channels * b->together, there / b->together, count * b->together,
-                                 mean, factor, bias, b->target.non_temporal);
+                                 mean, factor, bias, AHEAD, b->target.non_temporal);
         if (rest > 0) {
             size_t done = (there * count - rest) * b->target.size;
-            b->target.loops->columns(y + done, x + done, 0, 1, rest, mean, factor, bias,
+            b->target.loops->columns(y + done, x + done, 0, 1, rest, mean, factor, bias, AHEAD,
                                      b->target.non_temporal);
         }
     }
@@ -457,7 +539,7 @@ static void run_batch_normalization(const struct kernel_call *call)
         return;
     size_t units, work;
     if (b.inner == 1) {
-        b.together = b.channels < WNN_PIECE ? WNN_PIECE / b.channels : 1;
+        b.together = whole_lines(b.channels, b.channels < WNN_PIECE ? WNN_PIECE / b.channels : 1);
         b.rows = b.together * 32;
         b.blocks = (b.channels + WNN_PIECE - 1) / WNN_PIECE;
         units = (b.outer + b.rows - 1) / b.rows * b.blocks;

@@ -13,12 +13,13 @@ enum {
     KEPT = 16384,     // elements of a tile, at most
     TILE = 10240,     // likewise where a first cache keeps it
     RUNS_KEPT = 4096, // likewise where that leaves more than one run: with what is read, in the first cache
+    LONG_KEPT = 4096, // elements of a run that is longer than a tile
     WIDTH = 512,      // columns of it
     LINES = 32,       // columns that are whole cache lines
     SUMMED = 1024,    // elements whose sum is in float32
     SUMMED_ROWS = 32, // likewise of a column
     AHEAD = 6,        // rows that are fetched before they are read
-    SOON = 16,        // likewise of prefetches to the second cache
+    SOON = 16,        // likewise of columns
     TOGETHER = 16,    // runs that are taken together, at most
     SHORT = 15,       // elements of runs that are turned to columns
     SHORT_RUNS = 256, // of these
@@ -32,11 +33,13 @@ struct softmax {
     size_t rows, columns, wide, stride, blocks; // tiles are `wide` columns; there are so many blocks of these
 };
 
-// Exponentials of float16 need not be divided by that of the greatest if it is no farther from 0 than this:
-// they and their sum are far from the ends of float32. Then it need not be known before.
-static inline bool is_near(float greatest)
+// Exponentials need not be divided by that of the greatest if it is near 0: they and their sum are far from
+// the ends of float32, those of float32 times a power of two. Then it need not be known before.
+#define NEAR_STEPS 20.0f
+
+static inline bool is_near(float greatest, bool half)
 {
-    return greatest >= -32 && greatest <= 32;
+    return half ? greatest >= -32 && greatest <= 32 : greatest >= -12 && greatest <= 60;
 }
 
 #define LOOPS "cpu/normalization/softmax.inc"

@@ -6,15 +6,19 @@
 // clang-format off
 //   LANES                       floats of a vector; vectors of doubles have half of them
 //   load, store                 LANES floats
+//   stream                      the same as store, past the caches; `to` is aligned to a vector
 //   load_half, store_half       the same as float16, which is rounded to once
 //   round_half                  to what float16 holds
 //   load_some ...               the first `count` lanes only, at most all; the others are those of `rest`
+//   stream_halves               2 * LANES floats as float16, past the caches; `to` is aligned to a vector
 //   load_doubles, store_doubles LANES / 2 floats, which are doubles in registers
+//   narrow                      LANES doubles of two vectors as floats
 //   broadcast, broadcast_double the same number in each lane
 //   fma, fma_doubles            a * b + c; rounded once if the ISA can
 //   min, max                    b if it is less, or greater, else a: NaN of b is passed over, that of a stays
 //   max_lane, sum, sum_doubles  of the lanes
-//   scale_by_pow2               p * 2^n for integral n from -160 to 2, even where the result is denormal
+//   scale_by_pow2               p * 2^n for integral n from -300 to 128, even where the result is denormal
+//   any_within                  whether a lane is above one number and below another
 // clang-format on
 
 #ifndef CPU_LANES_H_
@@ -27,6 +31,8 @@
 #include <string.h>
 #if defined(__aarch64__)
 #include <arm_neon.h>
+#elif WNN_X86_64
+#include <immintrin.h>
 #endif
 
 enum {
@@ -47,6 +53,15 @@ WNN_INLINE vector_any load_any(const float *from)
 WNN_INLINE void store_any(float *to, vector_any v)
 {
     memcpy(to, &v, sizeof v);
+}
+
+WNN_INLINE void stream_any(float *to, vector_any v)
+{
+#if WNN_X86_64
+    _mm_stream_ps(to, (__m128)v);
+#else
+    store_any(to, v);
+#endif
 }
 
 #if defined(__aarch64__)
@@ -94,6 +109,19 @@ WNN_INLINE doubles_any fma_doubles_any(doubles_any a, doubles_any b, doubles_any
     return a * b + c;
 }
 #endif
+
+WNN_INLINE void stream_halves_any(uint16_t *to, vector_any v, vector_any next)
+{
+    float halves[LANES_any]; // as its bits
+    store_half_any((uint16_t *)(void *)halves, v);
+    store_half_any((uint16_t *)(void *)halves + LANES_any, next);
+    stream_any((float *)(void *)to, load_any(halves));
+}
+
+WNN_INLINE vector_any narrow_any(doubles_any low, doubles_any high)
+{
+    return (vector_any){(float)low[0], (float)low[1], (float)high[0], (float)high[1]};
+}
 
 WNN_INLINE vector_any round_half_any(vector_any v)
 {
@@ -220,8 +248,13 @@ WNN_INLINE vector_any scale_by_pow2_any(vector_any p, vector_any n)
     return p * (vector_any)((half + 127) << 23) * (vector_any)((power - half + 127) << 23);
 }
 
+WNN_INLINE bool any_within_any(vector_any v, float above, float below)
+{
+    ints_any within = (v > above) & (v < below);
+    return (within[0] | within[1] | within[2] | within[3]) != 0;
+}
+
 #if WNN_X86_64
-#include <immintrin.h>
 
 // ---------------------------------------------------------------------------------------------------------------
 
@@ -244,6 +277,11 @@ INLINE void store_avx2(float *to, vector_avx2 v)
     _mm256_storeu_ps(to, (__m256)v);
 }
 
+INLINE void stream_avx2(float *to, vector_avx2 v)
+{
+    _mm256_stream_ps(to, (__m256)v);
+}
+
 INLINE vector_avx2 load_half_avx2(const uint16_t *from)
 {
     return (vector_avx2)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)from));
@@ -252,6 +290,18 @@ INLINE vector_avx2 load_half_avx2(const uint16_t *from)
 INLINE void store_half_avx2(uint16_t *to, vector_avx2 v)
 {
     _mm_storeu_si128((__m128i *)(void *)to, _mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT));
+}
+
+INLINE void stream_halves_avx2(uint16_t *to, vector_avx2 v, vector_avx2 next)
+{
+    __m128i low = _mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT);
+    __m128i high = _mm256_cvtps_ph((__m256)next, _MM_FROUND_TO_NEAREST_INT);
+    _mm256_stream_si256((__m256i *)(void *)to, _mm256_set_m128i(high, low));
+}
+
+INLINE vector_avx2 narrow_avx2(doubles_avx2 low, doubles_avx2 high)
+{
+    return (vector_avx2)_mm256_set_m128(_mm256_cvtpd_ps((__m256d)high), _mm256_cvtpd_ps((__m256d)low));
 }
 
 INLINE vector_avx2 round_half_avx2(vector_avx2 v)
@@ -405,6 +455,13 @@ INLINE vector_avx2 scale_by_pow2_avx2(vector_avx2 p, vector_avx2 n)
     return p * (vector_avx2)first * (vector_avx2)second;
 }
 
+INLINE bool any_within_avx2(vector_avx2 v, float above, float below)
+{
+    __m256 over = _mm256_cmp_ps((__m256)v, _mm256_set1_ps(above), _CMP_GT_OQ);
+    __m256 under = _mm256_cmp_ps((__m256)v, _mm256_set1_ps(below), _CMP_LT_OQ);
+    return _mm256_movemask_ps(_mm256_and_ps(over, under)) != 0;
+}
+
 #undef INLINE
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -433,6 +490,11 @@ INLINE void store_avx512(float *to, vector_avx512 v)
     _mm512_storeu_ps(to, (__m512)v);
 }
 
+INLINE void stream_avx512(float *to, vector_avx512 v)
+{
+    _mm512_stream_ps(to, (__m512)v);
+}
+
 INLINE vector_avx512 load_half_avx512(const uint16_t *from)
 {
     return (vector_avx512)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)from));
@@ -441,6 +503,19 @@ INLINE vector_avx512 load_half_avx512(const uint16_t *from)
 INLINE void store_half_avx512(uint16_t *to, vector_avx512 v)
 {
     _mm256_storeu_si256((__m256i *)(void *)to, _mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT));
+}
+
+INLINE void stream_halves_avx512(uint16_t *to, vector_avx512 v, vector_avx512 next)
+{
+    __m256i low = _mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT);
+    __m256i high = _mm512_cvtps_ph((__m512)next, _MM_FROUND_TO_NEAREST_INT);
+    _mm512_stream_si512((void *)to, _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1));
+}
+
+INLINE vector_avx512 narrow_avx512(doubles_avx512 low, doubles_avx512 high)
+{
+    return (vector_avx512)_mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps((__m512d)low)),
+                                             _mm512_cvtpd_ps((__m512d)high), 1);
 }
 
 INLINE vector_avx512 round_half_avx512(vector_avx512 v)
@@ -569,6 +644,12 @@ INLINE doubles_avx512 last_doubles_avx512(doubles_avx512 v)
 INLINE vector_avx512 scale_by_pow2_avx512(vector_avx512 p, vector_avx512 n)
 {
     return (vector_avx512)_mm512_scalef_ps((__m512)p, (__m512)n);
+}
+
+INLINE bool any_within_avx512(vector_avx512 v, float above, float below)
+{
+    __mmask16 over = _mm512_cmp_ps_mask((__m512)v, _mm512_set1_ps(above), _CMP_GT_OQ);
+    return _mm512_mask_cmp_ps_mask(over, (__m512)v, _mm512_set1_ps(below), _CMP_LT_OQ) != 0;
 }
 
 #undef INLINE

@@ -15,12 +15,22 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 // From this size on a tensor leaves the caches before it has been written whole: more than the share that a
 // processor has of most last caches. Tests are built with less.
 #ifndef WNN_NON_TEMPORAL_BYTES
 #define WNN_NON_TEMPORAL_BYTES ((size_t)16 << 20)
 #endif
+
+#define WNN_LINE 64
+
+// Whether a loop of whole vectors may store past the caches by itself (lanes.h, stream), which takes less
+// than a row in between.
+static inline bool wnn_is_line(const void *to)
+{
+    return (uintptr_t)to % WNN_LINE == 0;
+}
 
 static inline bool wnn_is_non_temporal(size_t bytes)
 {

@@ -5,7 +5,9 @@
 
 #include "cpu/simd/vmath.h"
 
-#include "cpu/simd/isa.h"
+#include "cpu/simd/lanes.h"
+#include "cpu/simd/non_temporal.h"
+#include "cpu/simd/vmath_tables.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -17,7 +19,8 @@
 enum {
     BLOCK = 128,
     GROUP = 16,
-    LONGEST = 1 << 20 // a call of a loop
+    LONGEST = 1 << 20, // a call of a loop
+    LINE = 64,
 };
 
 // Reducing an argument of sin, cos or tan beyond this needs more digits of pi.
@@ -26,6 +29,7 @@ enum {
 
 struct loops {
     void (*floats[VMATH_COUNT])(const float *x, float *y, int count, double alpha, double inverse);
+    void (*streams[VMATH_COUNT])(const float *x, float *y, int count); // or NULL; y is aligned to a line
     void (*pairs[VMATH_PAIR_COUNT])(float *restrict left, const float *restrict right, int count);
     void (*exp_below)(const float *x, float *y, int count, float most);
     void (*doubles[VMATH_COUNT])(double *values, int count);
@@ -96,6 +100,26 @@ void wnn_vmath(enum vmath function, const float *x, float *y, size_t count, floa
         if (turns)
             fix_turns(function, x + i, block, n);
         memcpy(y + i, block, n * sizeof *y);
+    }
+}
+
+void wnn_vmath_stream(enum vmath function, const float *x, float *y, size_t count, float alpha)
+{
+    void (*loop)(const float *, float *, int) = WNN_BEST_ISA(&loops)->streams[function];
+    float block[4 * BLOCK];
+    size_t first = (size_t)(-(uintptr_t)y % LINE / sizeof *y), i = 0;
+    if (loop && count >= first + GROUP) {
+        wnn_vmath(function, x, y, first, alpha);
+        i = first;
+        for (size_t n; count - i >= GROUP; i += n) {
+            n = (count - i < LONGEST ? count - i : LONGEST) / GROUP * GROUP;
+            loop(x + i, y + i, (int)n);
+        }
+    }
+    for (size_t n; i < count; i += n) {
+        n = count - i < 4 * BLOCK ? count - i : 4 * BLOCK;
+        wnn_vmath(function, x + i, block, n, alpha);
+        wnn_nt_store(y + i, block, n * sizeof *y);
     }
 }
 

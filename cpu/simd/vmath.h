@@ -16,7 +16,7 @@ enum vmath {
     VMATH_ELU, // x, or alpha * (exp(x) - 1) below 0, with an error below 2 ULP
     VMATH_ERF,
     VMATH_EXP,
-    VMATH_GELU, // x * (1 + erf(x / sqrt(2))) / 2, with an error below 8 ULP
+    VMATH_GELU, // x * (1 + erf(x / sqrt(2))) / 2, with an error below 4 ULP
     VMATH_LOG,
     VMATH_SIGMOID, // with an error below 4 ULP
     VMATH_SILU,    // x * sigmoid(x), as two operators compute it
@@ -36,6 +36,9 @@ enum vmath_pair {
 
 // y[i] = function of x[i]; y may be x. `alpha` is read where it is mentioned above.
 void wnn_vmath(enum vmath function, const float *x, float *y, size_t count, float alpha);
+
+// The same numbers, stored past the caches (cpu/simd/non_temporal.h): the caller ends that. y is not x.
+void wnn_vmath_stream(enum vmath function, const float *x, float *y, size_t count, float alpha);
 
 // y[i] = function of a[i] and b[i]; y may be one of them.
 void wnn_vmath_pair(enum vmath_pair function, const float *a, const float *b, float *y, size_t count);
