@@ -45,11 +45,6 @@ static size_t bytes_made(const struct node *node)
     return bytes;
 }
 
-static bool hands_on(const struct node *node)
-{
-    return node->op == WNN_OP_reshape || node->op == WNN_OP_identity;
-}
-
 // Whether it has to wait for others that read what it overwrites.
 static bool waits_for_readers(const struct ordering *ordering, const struct node *node)
 {
@@ -62,7 +57,8 @@ static bool is_ready(const struct node *node, uint32_t level, unsigned *ready)
 {
     for (; *ready < wnn_operand_count(node); ++*ready) {
         const struct node *producer = node->in[*ready] ? node->in[*ready]->producer : NULL;
-        if (producer && (producer->level == UNPLACED || (producer->level == level && !hands_on(node))))
+        if (producer && (producer->level == UNPLACED ||
+                         (producer->level == level && !wnn_op_hands_on((enum op)node->op))))
             return false;
     }
     return true;
@@ -171,7 +167,8 @@ static void find_joined(struct ordering *ordering)
             continue;
         ordering->joins = true;
         for (const struct node *before = node->in[0]->producer;
-             before && hands_on(before) && !ordering->early[before->index]; before = before->in[0]->producer)
+             before && wnn_op_hands_on((enum op)before->op) && !ordering->early[before->index];
+             before = before->in[0]->producer)
             ordering->early[before->index] = true;
     }
 }
@@ -183,7 +180,7 @@ static void explain(const struct pass_context *context, const struct graph *grap
         const struct node *node = graph->nodes[i];
         bool before = i > 0 && graph->nodes[i - 1]->level == node->level;
         bool behind = i + 1 < graph->node_count && graph->nodes[i + 1]->level == node->level;
-        if ((before || behind) && !hands_on(node))
+        if ((before || behind) && !wnn_op_hands_on((enum op)node->op))
             wnn_explain(context->explainer, "order_levels", "computed along with others", node->out[0], NULL);
     }
 }

@@ -99,11 +99,6 @@ static void find_last_uses(struct planner *planner)
         planner->last_use[graph->outputs[i].operand->index].level = SIZE_MAX;
 }
 
-static bool hands_on(const struct node *node)
-{
-    return node->op == WNN_OP_reshape || node->op == WNN_OP_identity;
-}
-
 static void keep(struct use *use, size_t *reach, size_t last)
 {
     use->kept = true;
@@ -122,7 +117,7 @@ static void extend_last_uses(struct planner *planner, size_t *reach)
         reach[i] = planner->last_use[i].level;
     for (size_t i = graph->node_count; i-- > 0;) {
         const struct node *node = graph->nodes[i];
-        if (hands_on(node) && reach[node->out[0]->index] > reach[node->in[0]->index])
+        if (wnn_op_hands_on((enum op)node->op) && reach[node->out[0]->index] > reach[node->in[0]->index])
             reach[node->in[0]->index] = reach[node->out[0]->index];
         for (unsigned j = 0; node->deferred && j < wnn_operand_count(node); j++)
             if (node->in[j])
@@ -260,7 +255,7 @@ static void share_block(struct planner *planner, const struct operand *operand, 
 static bool place_on_port(struct planner *planner, struct node *node)
 {
     struct operand *output = node->out[0];
-    if (!planner->context->backend->views || !hands_on(node) || node->fused ||
+    if (!planner->context->backend->views || !wnn_op_hands_on((enum op)node->op) || node->fused ||
         output->placement.place != PLACE_ARENA || planner->block_of[output->index] != SIZE_MAX)
         return false;
     const struct operand *port = node->in[0];
@@ -318,8 +313,9 @@ static bool is_joint(const struct planner *planner, const struct node *node)
 static struct operand *source_of(const struct planner *planner, struct operand *operand)
 {
     size_t first;
-    for (unsigned i = 0; i < MAX_VIEWS && operand->producer && hands_on(operand->producer) &&
-                         is_view(planner, operand->producer, &first);
+    for (unsigned i = 0;
+         i < MAX_VIEWS && operand->producer && wnn_op_hands_on((enum op)operand->producer->op) &&
+         is_view(planner, operand->producer, &first);
          i++)
         operand = operand->producer->in[0];
     return operand;

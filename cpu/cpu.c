@@ -179,8 +179,7 @@ static bool wide_weights(void *state, const struct node *node)
 // What an operand has the elements of, in their order.
 static const struct operand *source_of(const struct operand *operand)
 {
-    while (operand->producer && !operand->producer->fused &&
-           (operand->producer->op == WNN_OP_reshape || operand->producer->op == WNN_OP_identity))
+    while (operand->producer && !operand->producer->fused && wnn_op_hands_on((enum op)operand->producer->op))
         operand = operand->producer->in[0];
     return operand;
 }

@@ -280,6 +280,12 @@ static inline bool wnn_op_is_elementwise(enum op op)
     return wnn_ops[op].class <= CLASS_ELEMENTWISE;
 }
 
+// Whether the result has the elements of the input, in their order, and nothing else.
+static inline bool wnn_op_hands_on(enum op op)
+{
+    return op == WNN_OP_reshape || op == WNN_OP_identity;
+}
+
 // Whether its work is multiply-adds.
 static inline bool wnn_op_multiplies(enum op op)
 {

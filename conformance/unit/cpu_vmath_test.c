@@ -85,23 +85,32 @@ static bool is_right(const struct function *f, float x, float y)
     return error_of(y, exact) <= 2 * f->ulp;
 }
 
+// Whether all of COUNT numbers are right; the case has failed if not. `worst` grows to their greatest error.
+static bool compute_right(const struct function *f, const float *x, double *worst)
+{
+    static float y[COUNT];
+    wnn_vmath(f->function, x, y, COUNT, 1);
+    for (size_t i = 0; i < COUNT; i++) {
+        if (!is_right(f, x[i], y[i])) {
+            fprintf(stderr, "%s(%.9g) is %.9g; expected %.9g\n", f->name, (double)x[i], (double)y[i],
+                    f->exact((double)x[i]));
+            case_fail();
+            return false;
+        }
+        double error = error_of(y[i], f->exact((double)x[i])) / 2;
+        *worst = isfinite(error) && error > *worst ? error : *worst;
+    }
+    return true;
+}
+
 static void test_error(const struct function *f)
 {
-    static float x[COUNT], y[COUNT];
+    static float x[COUNT];
     double worst = 0;
     for (uint32_t seed = 1; seed <= 8; seed++) {
         fill(x, seed);
-        wnn_vmath(f->function, x, y, COUNT, 1);
-        for (size_t i = 0; i < COUNT; i++) {
-            if (!is_right(f, x[i], y[i])) {
-                fprintf(stderr, "%s(%.9g) is %.9g; expected %.9g\n", f->name, (double)x[i], (double)y[i],
-                        f->exact((double)x[i]));
-                case_fail();
-                return;
-            }
-            double error = error_of(y[i], f->exact((double)x[i])) / 2;
-            worst = isfinite(error) && error > worst ? error : worst;
-        }
+        if (!compute_right(f, x, &worst))
+            return;
     }
     printf("%-20s %.2f ULP\n", f->name, worst);
 }
@@ -178,23 +187,14 @@ static void test_edges(const struct function *f)
 
 static void test_all(const struct function *f)
 {
-    static float x[COUNT], y[COUNT];
+    static float x[COUNT];
     const uint64_t step = getenv("WNN_LONG") ? 1 : 251;
     double worst = 0;
     for (uint64_t first = 0; first >> 32 == 0; first += step * COUNT) {
         for (uint32_t i = 0; i < COUNT; i++)
             x[i] = float_of((uint32_t)(first + i * step));
-        wnn_vmath(f->function, x, y, COUNT, 1);
-        for (uint32_t i = 0; i < COUNT; i++) {
-            if (!is_right(f, x[i], y[i])) {
-                fprintf(stderr, "%s(%.9g) is %.9g; expected %.9g\n", f->name, (double)x[i], (double)y[i],
-                        f->exact((double)x[i]));
-                case_fail();
-                return;
-            }
-            double error = error_of(y[i], f->exact((double)x[i])) / 2;
-            worst = isfinite(error) && error > worst ? error : worst;
-        }
+        if (!compute_right(f, x, &worst))
+            return;
     }
     printf("%-20s %.3f ULP\n", f->name, worst);
 }

@@ -36,29 +36,15 @@ static size_t record_rows(WNNGraphBuilder b, WNNNamedOperand *outputs)
 {
     size_t count = 0;
     WNNOperand image = any_input(b, "image", (uint32_t[]){0, 4, 10, 10}, 4),
-               rows = any_input(b, "rows", (uint32_t[]){0, 16}, 2), y, two[2];
-    WNNConv2dOptions conv = WNN_CONV2D_OPTIONS_INIT;
-    conv.bias = floats(b, DIMS(64));
-    y = wnnGraphBuilderRelu(b, wnnGraphBuilderConv2d(b, image, floats(b, DIMS(64, 4, 3, 3)), &conv), NULL);
-    conv.bias = NULL;
-    y = wnnGraphBuilderConv2d(b, y, floats(b, DIMS(32, 64, 3, 3)), &conv);
-    add(outputs, &count, "conv", y);
+               rows = any_input(b, "rows", (uint32_t[]){0, 16}, 2), y;
+    y = add_convolutions(b, image, outputs, &count);
     y = wnnGraphBuilderConv2d(b, y, floats(b, DIMS(32, 32, 1, 1)), NULL);
     y = wnnGraphBuilderBatchNormalization(
         b, y, floats(b, DIMS(32)), floats(b, DIMS(32)),
         &(WNNBatchNormalizationOptions)WNN_BATCH_NORMALIZATION_OPTIONS_INIT);
     add(outputs, &count, "normalized", y);
 
-    WNNGemmOptions gemm = WNN_GEMM_OPTIONS_INIT;
-    gemm.c = floats(b, DIMS(64));
-    y = wnnGraphBuilderGemm(b, rows, floats(b, DIMS(16, 64)), &gemm);
-    add(outputs, &count, "gemm", y);
-    WNNSplitOptions split = WNN_SPLIT_OPTIONS_INIT;
-    split.axis = 1;
-    wnnGraphBuilderSplit(b, floats(b, DIMS(16, 512)), 2, &split, 2, two);
-    y = wnnGraphBuilderAdd(b, wnnGraphBuilderMatmul(b, rows, two[0], NULL),
-                           wnnGraphBuilderMatmul(b, rows, wnnGraphBuilderNeg(b, two[1], NULL), NULL), NULL);
-    add(outputs, &count, "split", y);
+    add_products(b, rows, outputs, &count);
     WNNOperand indices = wnnGraphBuilderCast(b, rows, WNNDataType_Int32, NULL),
                table = floats(b, DIMS(90, 90));
     add(outputs, &count, "gather", wnnGraphBuilderGather(b, table, indices, NULL));
@@ -495,15 +481,9 @@ static void test_threads(void)
     WNNSharedWeights weights = create_shared(NULL);
     const WNNWeightSharing sharing = sharing_of(weights, NULL);
     struct turn turn = {.chain = &sharing.chain};
-    pthread_t threads[THREADS];
     turn.common = build_rows(other, 0, LENT, &sharing.chain); // writes the store
-    freeze(true);
     pthread_mutex_init(&turn.lock, NULL);
-    for (unsigned i = 0; i < THREADS; i++)
-        REQUIRE(!pthread_create(&threads[i], NULL, take_turns, &turn));
-    for (unsigned i = 0; i < THREADS; i++)
-        REQUIRE(!pthread_join(threads[i], NULL));
-    freeze(false);
+    run_threads(THREADS, take_turns, &turn);
     wnnGraphRelease(turn.common);
     require_none(weights);
     wnnSharedWeightsRelease(weights);

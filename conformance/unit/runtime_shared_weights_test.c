@@ -403,15 +403,9 @@ static void test_threads(void)
     WNNSharedWeights weights = create_shared(NULL);
     const WNNWeightSharing sharing = sharing_of(weights, NULL);
     struct turn turn = {.chain = &sharing.chain};
-    pthread_t threads[THREADS];
     wnnGraphRelease(build(context, record_plain, LENT, NULL)); // writes the store
-    freeze(true);
     pthread_mutex_init(&turn.lock, NULL);
-    for (unsigned i = 0; i < THREADS; i++)
-        REQUIRE(!pthread_create(&threads[i], NULL, take_turns, &turn));
-    for (unsigned i = 0; i < THREADS; i++)
-        REQUIRE(!pthread_join(threads[i], NULL));
-    freeze(false);
+    run_threads(THREADS, take_turns, &turn);
     require_none(weights);
     wnnSharedWeightsRelease(weights);
     pthread_mutex_destroy(&turn.lock);

@@ -353,29 +353,43 @@ static inline void add(WNNNamedOperand *outputs, size_t *count, const char *name
     outputs[(*count)++] = (WNNNamedOperand){view(name), operand};
 }
 
-// Weights that kernels pack, that they read as they are, and that the compiler makes others of: filters in
-// another order, integers that become floats, sums.
-static inline size_t record_plain(WNNGraphBuilder b, WNNNamedOperand *outputs)
+// Returns the last of them.
+static inline WNNOperand add_convolutions(WNNGraphBuilder b, WNNOperand image, WNNNamedOperand *outputs,
+                                          size_t *count)
 {
-    size_t count = 0;
-    WNNOperand image = input(b, "image", DIMS(1, 4, 10, 10)), rows = input(b, "rows", DIMS(8, 16)), y, two[2];
     WNNConv2dOptions conv = WNN_CONV2D_OPTIONS_INIT;
     conv.bias = floats(b, DIMS(64));
-    y = wnnGraphBuilderRelu(b, wnnGraphBuilderConv2d(b, image, floats(b, DIMS(64, 4, 3, 3)), &conv), NULL);
+    WNNOperand y =
+        wnnGraphBuilderRelu(b, wnnGraphBuilderConv2d(b, image, floats(b, DIMS(64, 4, 3, 3)), &conv), NULL);
     conv.bias = NULL;
-    add(outputs, &count, "conv", wnnGraphBuilderConv2d(b, y, floats(b, DIMS(32, 64, 3, 3)), &conv));
+    y = wnnGraphBuilderConv2d(b, y, floats(b, DIMS(32, 64, 3, 3)), &conv);
+    add(outputs, count, "conv", y);
+    return y;
+}
 
+// One with weights as they are, and one whose weights are made of others.
+static inline void add_products(WNNGraphBuilder b, WNNOperand rows, WNNNamedOperand *outputs, size_t *count)
+{
+    WNNOperand y, two[2];
     WNNGemmOptions gemm = WNN_GEMM_OPTIONS_INIT;
     gemm.c = floats(b, DIMS(64));
-    add(outputs, &count, "gemm", wnnGraphBuilderGemm(b, rows, floats(b, DIMS(16, 64)), &gemm));
-    // A product whose weights are made of others.
+    add(outputs, count, "gemm", wnnGraphBuilderGemm(b, rows, floats(b, DIMS(16, 64)), &gemm));
     WNNSplitOptions split = WNN_SPLIT_OPTIONS_INIT;
     split.axis = 1;
     wnnGraphBuilderSplit(b, floats(b, DIMS(16, 512)), 2, &split, 2, two);
     y = wnnGraphBuilderAdd(b, wnnGraphBuilderMatmul(b, rows, two[0], NULL),
                            wnnGraphBuilderMatmul(b, rows, wnnGraphBuilderNeg(b, two[1], NULL), NULL), NULL);
-    add(outputs, &count, "split", y);
+    add(outputs, count, "split", y);
+}
 
+// Weights that kernels pack, that they read as they are, and that the compiler makes others of: filters in
+// another order, integers that become floats, sums.
+static inline size_t record_plain(WNNGraphBuilder b, WNNNamedOperand *outputs)
+{
+    size_t count = 0;
+    WNNOperand image = input(b, "image", DIMS(1, 4, 10, 10)), rows = input(b, "rows", DIMS(8, 16)), two[2];
+    add_convolutions(b, image, outputs, &count);
+    add_products(b, rows, outputs, &count);
     WNNGruOptions gru = WNN_GRU_OPTIONS_INIT;
     WNNOperand steps = wnnGraphBuilderReshape(b, rows, LIST(4, 2, 16), NULL);
     if (wnnGraphBuilderGru(b, steps, floats(b, DIMS(1, 24, 16)), floats(b, DIMS(1, 24, 8)), 4, 8, &gru, two))
@@ -508,6 +522,19 @@ static inline void freeze(bool frozen)
 {
     for (size_t i = 0; i < MAX_CONSTANTS; i++)
         constants[i].frozen = frozen;
+}
+
+// Threads that record the constants that there are: none is new to them.
+static inline void run_threads(unsigned count, void *(*work)(void *argument), void *argument)
+{
+    pthread_t threads[16];
+    REQUIRE(count <= sizeof threads / sizeof threads[0]);
+    freeze(true);
+    for (unsigned i = 0; i < count; i++)
+        REQUIRE(!pthread_create(&threads[i], NULL, work, argument));
+    for (unsigned i = 0; i < count; i++)
+        REQUIRE(!pthread_join(threads[i], NULL));
+    freeze(false);
 }
 
 // What a context holds when its worker has given up what a request took.

@@ -11,21 +11,21 @@ enum {
 
 static bool hands_on(const struct node *node)
 {
-    return (node->op == WNN_OP_reshape || node->op == WNN_OP_identity) && !node->fused;
+    return wnn_op_hands_on((enum op)node->op) && !node->fused;
 }
 
-// The node behind what hands an operand on: views, once it is known what these are.
-static struct node *producer_of(const struct operand *operand, bool planned)
+// What is behind those that hand an operand on: behind views, once it is known what these are.
+static const struct operand *root_of(const struct operand *operand, bool planned)
 {
     while (operand->producer && hands_on(operand->producer) &&
            (!planned || operand->producer->lowering == WNN_LOWER_VIEW))
         operand = operand->producer->in[0];
-    return operand->producer;
+    return operand;
 }
 
 const struct node *wnn_deferred_node(const struct operand *operand)
 {
-    const struct node *node = producer_of(operand, true);
+    const struct node *node = root_of(operand, true)->producer;
     return node && node->deferred ? node : NULL;
 }
 
@@ -33,7 +33,7 @@ const struct node *wnn_deferred_node(const struct operand *operand)
 static bool has_kept_inputs(const struct node *node)
 {
     for (unsigned i = 0; i < node->in_count; i++)
-        if (node->in[i] && !node->in[i]->constant && !producer_of(node->in[i], false))
+        if (node->in[i] && !node->in[i]->constant && !root_of(node->in[i], false)->producer)
             return false;
     return true;
 }
@@ -104,21 +104,14 @@ static unsigned count_operands(const struct node *node)
     return count;
 }
 
-static const struct operand *root_of(const struct operand *operand)
-{
-    while (operand->producer && hands_on(operand->producer))
-        operand = operand->producer->in[0];
-    return operand;
-}
-
 static bool takes_product(const struct gpu *gpu, const struct node *node, unsigned input,
                           const struct node *from)
 {
-    if (!has_few_rows(node) || input < node->in_count || root_of(node->in[0]) != root_of(from->in[0]) ||
-        !wnn_weights_are_alike(node, from))
+    if (!has_few_rows(node) || input < node->in_count ||
+        root_of(node->in[0], false) != root_of(from->in[0], false) || !wnn_weights_are_alike(node, from))
         return false;
     for (unsigned i = node->in_count; i < wnn_operand_count(node); i++) {
-        const struct node *other = node->in[i] && i != input ? root_of(node->in[i])->producer : NULL;
+        const struct node *other = node->in[i] && i != input ? root_of(node->in[i], false)->producer : NULL;
         if (other && other->deferred)
             return false;
     }
@@ -156,13 +149,13 @@ static void settle(const struct gpu *gpu, struct graph *graph, bool planned)
         if (planned ? node->lowering == WNN_LOWER_VIEW : hands_on(node))
             continue;
         for (unsigned k = 0; k < wnn_operand_count(node); k++) {
-            struct node *from = node->in[k] ? producer_of(node->in[k], planned) : NULL;
+            struct node *from = node->in[k] ? root_of(node->in[k], planned)->producer : NULL;
             if (from && from->deferred)
                 from->deferred = takes(gpu, node, k, from);
         }
     }
     for (size_t i = 0; i < graph->output_count; i++) {
-        struct node *from = producer_of(graph->outputs[i].operand, planned);
+        struct node *from = root_of(graph->outputs[i].operand, planned)->producer;
         if (from)
             from->deferred = false;
     }
