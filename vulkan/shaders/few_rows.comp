@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Products of few rows with constants, whose bytes are read once and are what takes the time: LANES invocations share
-// the terms of SIDE columns, for all rows; half of them are those of a PAIRED product with other weights. An invocation loads UNIT weights of a column at a time, neighbors those
-// beside them, AHEAD of them on their way at once.
+// the terms of SIDE columns, for all rows; half of them are those of a PAIRED product with other weights. An invocation
+// loads UNIT weights of a column at a time, neighbors those beside them, AHEAD of them on their way at once.
 
 #define STEP       (LANES * UNIT)
 #define TOGETHER   uint(JOINED) // lanes that hand one another sums
