@@ -544,6 +544,7 @@ int main(int argc, char **argv)
     snprintf(number, sizeof number, "%u", options.tokens);
     setenv("LLAMA_WEIGHTS", options.weights, 1);
     setenv("LLAMA_TOKENS", number, 1);
+    setenv("LLAMA_BACKEND", options.backend, 1);
     settings.threads = options.threads;
     settings.backend = options.backend;
     settings.fast = options.fast;

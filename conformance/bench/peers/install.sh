@@ -11,7 +11,7 @@ need libdnnl-dev g++ python3-torch python3-onnx python3-numpy libgfortran5
 command -v node >/dev/null || need nodejs
 command -v npm >/dev/null || need npm
 modules=conformance/bench/peers/node_modules
-[ -d $modules/onnxruntime-node ] && { [ -d $modules/@node-llama-cpp/linux-x64 ] || [ "$(uname -m)" != x86_64 ]; } ||
+[ -d $modules/onnxruntime-node ] && { [ -d $modules/@node-llama-cpp/linux-x64-vulkan ] || [ "$(uname -m)" != x86_64 ]; } ||
   quietly npm install --no-package-lock --no-audit --no-fund --prefix conformance/bench/peers
 
 folder=${PEER_FOLDER:-build-peers}

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// usage: node llamacpp.mjs FOLDER MODULES, with LLAMA_WEIGHTS, LLAMA_TOKENS, WEBNN_THREADS and PEER_SECONDS in the
-// environment, which webnn-bench-llama sets
+// usage: node llamacpp.mjs FOLDER MODULES, with LLAMA_WEIGHTS, LLAMA_TOKENS, LLAMA_BACKEND, WEBNN_THREADS and PEER_SECONDS
+// in the environment, which webnn-bench-llama sets
 //
-// Runs the network of conformance/bench/llama.c in llama.cpp, whose package @node-llama-cpp/linux-x64 lies in the folder
-// MODULES: the same sizes, weights of the same number of bits in blocks of 32, and random. Prints the fewest milliseconds
-// that a batch of LLAMA_TOKENS tokens took, as `webnn bench --vs` reads it. FOLDER keeps the models.
+// Runs the network of conformance/bench/llama.c in llama.cpp, whose package @node-llama-cpp/linux-x64 (linux-x64-vulkan for
+// a GPU) lies in the folder MODULES: the same sizes, weights of the same number of bits in blocks of 32, and random. Prints
+// the fewest milliseconds that a batch of LLAMA_TOKENS tokens took, as `webnn bench --vs` reads it. FOLDER keeps the models.
 
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -14,6 +14,7 @@ import path from 'node:path';
 const [folder, modules] = process.argv.slice(2);
 const weights = process.env.LLAMA_WEIGHTS ?? 'float16';
 const tokens = Number(process.env.LLAMA_TOKENS ?? 1);
+const gpu = process.env.LLAMA_BACKEND === 'gpu';
 const threads = Number(process.env.WEBNN_THREADS ?? 1);
 const milliseconds = Number(process.env.PEER_SECONDS ?? 0.3) * 1000;
 
@@ -111,7 +112,8 @@ function writeModel(file) {
   renameSync(`${file}.new`, file);
 }
 
-const folderOfPackage = path.resolve(modules, 'node_modules/@node-llama-cpp/linux-x64');
+const variant = gpu ? 'linux-x64-vulkan' : 'linux-x64';
+const folderOfPackage = path.resolve(modules, 'node_modules/@node-llama-cpp', variant);
 if (!existsSync(folderOfPackage) || !matrixTypes[weights]) {
   console.log(existsSync(folderOfPackage) ? `skipped: no ${weights} here` : `skipped: there is no ${folderOfPackage}; install.sh brings it`);
   process.exit(77);
@@ -120,13 +122,13 @@ mkdirSync(folder, { recursive: true });
 const file = path.join(folder, `llama-${weights}.gguf`);
 if (!existsSync(file)) writeModel(file);
 
-const binaries = path.join(folderOfPackage, 'bins/linux-x64');
+const binaries = path.join(folderOfPackage, 'bins', variant);
 const { release } = JSON.parse(readFileSync(path.join(binaries, '_nlcBuildMetadata.json'))).buildOptions.llamaCpp;
 const addon = createRequire(import.meta.url)(path.join(binaries, 'llama-addon.node'));
 addon.setLoggerLogLevel(Number(process.env.LLAMA_LOG ?? 0));
 addon.loadBackends(binaries);
 await addon.init();
-const model = new addon.AddonModel(file, { gpuLayers: 0, useMmap: true, addonExports: addon });
+const model = new addon.AddonModel(file, { gpuLayers: gpu ? sizes.layers + 1 : 0, useMmap: true, addonExports: addon });
 if (!await model.init()) throw new Error(`llama.cpp does not read ${file}`);
 const context = new addon.AddonContext(model, { contextSize: sizes.context, batchSize: Math.max(tokens, 32), threads });
 if (!await context.init()) throw new Error('llama.cpp makes no context');
