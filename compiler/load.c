@@ -350,26 +350,22 @@ static bool read_constant(struct reader *reader, unsigned depth)
 // Where constants can be had from
 // ---------------------------------------------------------------------------------------------------------------
 
-static struct origin *read_name(struct reader *reader, uint32_t form, size_t bytes)
+struct origin *wnn_load_name(struct cursor *cursor, struct allocator *allocator, size_t bytes)
 {
-    struct cursor *cursor = &reader->head;
     WNNStringView id = {NULL, 0};
     uint64_t file = 0, offset = 0;
+    uint32_t form = wnn_cursor_u32(cursor);
     if (form == WNNConstantForm_Id) {
         id = wnn_cursor_text(cursor);
         if (id.length == 0 || id.length > WNN_MAX_CONSTANT_ID)
             wnn_cursor_fail(cursor, "the id of a constant has no bytes or more than 256");
-    } else {
+    } else if (form == WNNConstantForm_FileRange) {
         file = wnn_cursor_u64(cursor);
         offset = wnn_cursor_u64(cursor);
+    } else {
+        wnn_cursor_fail(cursor, "a constant can be had from nowhere");
     }
-    if (!wnn_load_check(reader))
-        return NULL;
-    struct origin *origin =
-        wnn_origin_name(reader->graph->arena.allocator, bytes, file, offset, id.data, id.length);
-    if (!origin)
-        wnn_fail_memory(reader->error);
-    return origin;
+    return cursor->problem ? NULL : wnn_origin_name(allocator, bytes, file, offset, id.data, id.length);
 }
 
 // Whether what has been read of a graph is one node that makes constants of constants.
@@ -449,12 +445,15 @@ static struct origin *read_node_origin(struct reader *reader, size_t bytes, unsi
 
 static struct origin *read_origin(struct reader *reader, size_t bytes, unsigned depth)
 {
-    uint32_t form = wnn_cursor_u32(&reader->head);
-    if (form == STORED_MADE)
+    struct cursor ahead = reader->head;
+    if (wnn_cursor_u32(&ahead) == STORED_MADE) {
+        reader->head = ahead;
         return read_node_origin(reader, bytes, depth);
-    if (form != WNNConstantForm_FileRange && form != WNNConstantForm_Id)
-        wnn_cursor_fail(&reader->head, "a constant can be had from nowhere");
-    return wnn_load_check(reader) ? read_name(reader, form, bytes) : NULL;
+    }
+    struct origin *origin = wnn_load_name(&reader->head, reader->graph->arena.allocator, bytes);
+    if (wnn_load_check(reader) && !origin)
+        wnn_fail_memory(reader->error);
+    return origin;
 }
 
 // The numbers that are looked at while the graph is checked: scales and zero points, which stand behind the

@@ -35,7 +35,7 @@ struct writer {
         uint32_t blob;
     } * code;
     size_t code_count, code_capacity;
-    uint32_t *recorded;     // by constant that was recorded: a blob
+    uint32_t *recorded;     // by constant that was recorded: a blob, or STORED_NONE
     struct sink transcript; // as it is stored
     // Blobs of constants that others are made of, in the order in which they are written.
     uint32_t *sources;
@@ -197,32 +197,51 @@ static void find_first(struct address *addresses, size_t count, size_t *first)
     }
 }
 
+// Whether a constant is written by its origin, of which the backend will arrange the bytes again.
+static bool has_origin(const struct writer *writer, const struct constant *constant)
+{
+    return writer->store->weightless && constant->origin &&
+           (!constant->data || constant->origin->held <= constant->bytes);
+}
+
+static bool check_recorded(struct writer *writer, const struct transcript *transcript)
+{
+    for (size_t i = 0; i < transcript->constant_count; i++)
+        if (!has_origin(writer, transcript->constants[i]) &&
+            !wnn_constant_has_bytes(transcript->constants[i]))
+            return wnn_fail(writer->error, WNNStatus_NotSupportedError,
+                            "save: what was recorded has constants whose bytes are not there");
+    return true;
+}
+
 // Constants that were recorded are where the plan has them, if it has them still as they were.
 static bool collect_recorded(struct writer *writer)
 {
     const struct transcript *transcript = writer->store->transcript;
     if (!transcript)
         return true;
-    size_t blobs = writer->blob_count, count = blobs + transcript->constant_count;
-    struct address *addresses = wnn_arena_allocate(&writer->arena, (count + 1) * sizeof *addresses);
-    size_t *first = wnn_arena_allocate(&writer->arena, (count + 1) * sizeof *first);
+    size_t blobs = writer->blob_count, count = blobs, most = blobs + transcript->constant_count;
+    struct address *addresses = wnn_arena_allocate(&writer->arena, (most + 1) * sizeof *addresses);
+    size_t *first = wnn_arena_allocate(&writer->arena, (most + 1) * sizeof *first);
     writer->recorded =
         wnn_arena_allocate(&writer->arena, (transcript->constant_count + 1) * sizeof *writer->recorded);
     if (!addresses || !first || !writer->recorded)
         return wnn_fail_memory(writer->error);
+    if (!check_recorded(writer, transcript))
+        return false;
     for (size_t i = 0; i < blobs; i++)
         addresses[i] = (struct address){writer->blobs[i].data, writer->blobs[i].bytes, i};
     for (size_t i = 0; i < transcript->constant_count; i++)
-        if (!wnn_constant_has_bytes(transcript->constants[i]))
-            return wnn_fail(writer->error, WNNStatus_NotSupportedError,
-                            "save: what was recorded has constants whose bytes are not there");
-    for (size_t i = 0; i < transcript->constant_count; i++)
-        addresses[blobs + i] =
-            (struct address){transcript->constants[i]->data, transcript->constants[i]->bytes, blobs + i};
+        if (!has_origin(writer, transcript->constants[i]))
+            addresses[count++] =
+                (struct address){transcript->constants[i]->data, transcript->constants[i]->bytes, blobs + i};
     find_first(addresses, count, first);
     for (size_t i = 0; i < transcript->constant_count; i++) {
         const struct constant *constant = transcript->constants[i];
         size_t other = first[blobs + i];
+        writer->recorded[i] = STORED_NONE;
+        if (has_origin(writer, constant))
+            continue;
         writer->recorded[i] = other < blobs       ? (uint32_t)other
                               : other < blobs + i ? writer->recorded[other - blobs]
                                                   : add_blob(writer, constant->data, constant->bytes);
@@ -320,14 +339,6 @@ static void put_node(struct writer *writer, const struct node *node, uint32_t we
 // Where constants can be had from
 // ---------------------------------------------------------------------------------------------------------------
 
-// Whether it is written by its origin, of which the backend will arrange the bytes again.
-static bool has_origin(const struct writer *writer, const struct operand *operand)
-{
-    const struct constant *constant = operand->constant;
-    return writer->store->weightless && constant->origin &&
-           (!constant->data || constant->origin->held <= constant->bytes);
-}
-
 // Adds what there is by value.
 static bool collect_sources(struct writer *writer, const struct origin *origin)
 {
@@ -384,13 +395,9 @@ static void put_made(struct writer *writer, const struct origin *origin)
     writer->number = outer;
 }
 
-static void put_origin(struct writer *writer, const struct origin *origin)
+void wnn_store_name(const struct origin *origin, struct sink *sink)
 {
-    struct sink *sink = &writer->sink;
-    if (origin->made) {
-        wnn_sink_u32(sink, STORED_MADE);
-        put_made(writer, origin);
-    } else if (origin->id_length) {
+    if (origin->id_length) {
         wnn_sink_u32(sink, WNNConstantForm_Id);
         wnn_sink_text(sink, (struct string){(const char *)origin->id, origin->id_length});
     } else {
@@ -400,9 +407,19 @@ static void put_origin(struct writer *writer, const struct origin *origin)
     }
 }
 
+static void put_origin(struct writer *writer, const struct origin *origin)
+{
+    if (origin->made) {
+        wnn_sink_u32(&writer->sink, STORED_MADE);
+        put_made(writer, origin);
+    } else {
+        wnn_store_name(origin, &writer->sink);
+    }
+}
+
 static void put_constant(struct writer *writer, const struct operand *operand, uint32_t blob)
 {
-    bool origin = has_origin(writer, operand);
+    bool origin = has_origin(writer, operand->constant);
     put_type(&writer->sink, &operand->type);
     wnn_sink_u32(&writer->sink, origin ? STORED_ORIGIN : operand->arranged ? STORED_ARRANGED : 0u);
     if (origin)
@@ -416,7 +433,7 @@ static bool collect_constant(struct writer *writer, const struct operand *operan
 {
     const struct constant *constant = operand->constant;
     *blob = STORED_NONE;
-    if (has_origin(writer, operand))
+    if (has_origin(writer, constant))
         return collect_sources(writer, constant->origin);
     if (!constant->data)
         return true;
@@ -620,13 +637,12 @@ static bool put_transcript(struct writer *writer)
     const struct transcript *transcript = writer->store->transcript;
     if (!transcript)
         return true;
-    struct stored_place *places =
-        wnn_arena_allocate(&writer->arena, (transcript->constant_count + 1) * sizeof *places);
+    uint64_t *places = wnn_arena_allocate(&writer->arena, (transcript->constant_count + 1) * sizeof *places);
     const uint64_t *begins = find_places(writer);
     if (!places || !begins)
         return wnn_fail_memory(writer->error);
     for (size_t i = 0; i < transcript->constant_count; i++)
-        places[i] = (struct stored_place){begins[writer->recorded[i]], transcript->constants[i]->bytes};
+        places[i] = writer->recorded[i] == STORED_NONE ? 0 : begins[writer->recorded[i]];
     wnn_store_transcript(transcript, places, &writer->transcript);
     return !writer->transcript.full || wnn_fail_memory(writer->error);
 }

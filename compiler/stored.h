@@ -6,6 +6,7 @@
 #define COMPILER_STORED_H_
 
 #include "compiler/resolve.h"
+#include "ops/cursor.h"
 #include "ops/sink.h"
 #include "ops/transcript.h"
 
@@ -21,6 +22,7 @@ enum {
     STORED_DIGEST_AT = 64,
     // What was recorded, where the head says that it begins, in every version from 4 on.
     STORED_TRANSCRIPT_VERSION = 1,
+    STORED_NAMED_TRANSCRIPT_VERSION = 2, // with constants that have names in the place of their bytes
     STORED_TRANSCRIPT_DIGEST_AT = 32,
     STORED_TRANSCRIPT_BYTES = 64, // of its header
     STORED_PLACE_BYTES = 24,      // of a constant
@@ -49,8 +51,8 @@ extern const char wnn_fingerprint[];
 void wnn_stored_library(struct text *text);
 
 // A plan that has been lowered, and kept what it needs (plan.savable), or what was recorded, or both; or, to
-// be stored without weights, a plan whose constants are promised, without an executable. What `write` returns
-// other than Success ends it.
+// be stored without weights, constants that are promised, and no executable. What `write` returns other than
+// Success ends it.
 struct store {
     const struct backend *backend;
     void *state;
@@ -113,17 +115,9 @@ bool wnn_load_graph(const struct load *load, struct graph *graph, struct loaded 
 // What was recorded. stored_transcript.c
 // ---------------------------------------------------------------------------------------------------------------
 
-// Where a constant lies: from the beginning of all bytes.
-struct stored_place {
-    uint64_t at, bytes;
-};
-
-// The bytes that it takes.
-uint64_t wnn_stored_transcript_bytes(const struct transcript *transcript);
-
-// Adds it, with the places of its constants, in their order.
-void wnn_store_transcript(const struct transcript *transcript, const struct stored_place *places,
-                          struct sink *sink);
+// Adds it. Where its constants lie, in their order, from the beginning of all bytes; 0: what is stored of one
+// is its name.
+void wnn_store_transcript(const struct transcript *transcript, const uint64_t *places, struct sink *sink);
 
 // Reads it where the first bytes of the source say that it is, if they are of a version that has one;
 // `check`: the constants too are compared with what is said of them. NULL: it is none (TypeError), or there
@@ -132,6 +126,11 @@ struct transcript *wnn_load_transcript(const struct load *load, uint64_t at, boo
 
 // Where that is; 0: nowhere. Of the first STORED_HEADER_BYTES bytes, of any version.
 uint64_t wnn_stored_transcript_at(const unsigned char *header);
+
+// The name of a constant: its form, and what that says. Reading it checks the form.
+void wnn_store_name(const struct origin *origin, struct sink *sink);
+// NULL: `cursor` says what is wrong, or there is no memory. `bytes`: of the constant.
+struct origin *wnn_load_name(struct cursor *cursor, struct allocator *allocator, size_t bytes);
 
 // A part of the source, which it has a reference to; NULL: no memory.
 struct constant *wnn_load_slice(const struct load *load, struct allocator *allocator, const void *data,

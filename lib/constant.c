@@ -34,7 +34,9 @@ struct constant *wnn_constant_lend(struct allocator *allocator, const WNNExterna
 struct constant *wnn_constant_promise(struct allocator *allocator, size_t bytes, struct origin *origin)
 {
     const WNNExternalBytes nothing = {.byteLength = bytes};
-    struct constant *constant = wnn_constant_lend(allocator, &nothing);
+    // Of no bytes there are none to wait for.
+    struct constant *constant =
+        bytes ? wnn_constant_lend(allocator, &nothing) : wnn_constant_create(allocator, 0);
     if (constant)
         constant->origin = wnn_origin_ref(origin);
     return constant;

@@ -198,16 +198,21 @@ static bool check_constant_bytes(WNNGraphBuilder builder, size_t bytes)
     return true;
 }
 
-static bool check_bytes(WNNGraphBuilder builder, const struct descriptor *type, const void *data,
-                        size_t byte_length)
+static bool check_length(WNNGraphBuilder builder, const struct descriptor *type, size_t byte_length)
 {
     if (byte_length != wnn_descriptor_bytes(type))
         return wnn_fail(&builder->error, WNNStatus_TypeError, "constant has %zu bytes; expected %zu (%s %s)",
                         byte_length, wnn_descriptor_bytes(type), wnn_dtype_name(type->type),
                         SHAPE_TEXT(&type->shape));
-    if (!data && byte_length)
-        return wnn_fail(&builder->error, WNNStatus_TypeError, "constant has no data");
     return check_constant_bytes(builder, byte_length);
+}
+
+static bool check_bytes(WNNGraphBuilder builder, const struct descriptor *type, const void *data,
+                        size_t byte_length)
+{
+    if (!check_length(builder, type, byte_length))
+        return false;
+    return data || byte_length == 0 || wnn_fail(&builder->error, WNNStatus_TypeError, "constant has no data");
 }
 
 WNNOperand wnnGraphBuilderConstant(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor,
@@ -228,7 +233,7 @@ WNNOperand wnn_builder_share_constant(WNNGraphBuilder builder, const WNNOperandD
 {
     struct descriptor type;
     if (!check_call(builder, "constant", descriptor, false, &type) ||
-        !check_bytes(builder, &type, constant->data, constant->bytes))
+        !check_length(builder, &type, constant->bytes))
         return NULL;
     return (WNNOperand)add_constant(builder, &type, wnn_constant_ref(constant));
 }
@@ -306,10 +311,7 @@ WNNOperand wnnGraphBuilderPromisedConstant(WNNGraphBuilder builder, const WNNOpe
     struct origin *origin = create_origin(builder, reference, bytes);
     if (!origin)
         return NULL;
-    // Of no bytes there are none to wait for.
-    struct allocator *allocator = builder->graph.arena.allocator;
-    struct constant *constant =
-        bytes ? wnn_constant_promise(allocator, bytes, origin) : wnn_constant_create(allocator, 0);
+    struct constant *constant = wnn_constant_promise(builder->graph.arena.allocator, bytes, origin);
     wnn_origin_unref(origin);
     return (WNNOperand)add_constant(builder, &type, constant);
 }

@@ -21,6 +21,12 @@ bool wnn_graph_has_shaping(const struct graph *graph)
     return false;
 }
 
+bool wnn_may_tell_sizes(WNNDataType type, size_t bytes)
+{
+    bool sizes = !wnn_dtype_is_float(type) && wnn_dtype_bits(type) >= 32;
+    return bytes <= wnn_dtype_bytes(type, sizes ? MAX_ITEMS : WNN_MAX_VALUES);
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Siblings
 // ---------------------------------------------------------------------------------------------------------------

@@ -11,6 +11,9 @@
 // Whether the graph has any of them.
 bool wnn_graph_has_shaping(const struct graph *graph);
 
+// Whether a call may look at the elements of a constant of so many bytes, which may be sizes, or tell some.
+bool wnn_may_tell_sizes(WNNDataType type, size_t bytes);
+
 // The elements that shape() or range() computes, in a call that has been inferred with known sizes, as a
 // constant; NULL: no memory.
 struct constant *wnn_shaping_constant(struct op_call *call);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/transcript.h"
 
+#include "ops/shaping.h"
 #include "ops/sink.h"
 
 #include <string.h>
@@ -41,6 +42,7 @@ void wnn_transcript_free(struct transcript *transcript)
 struct recorder {
     struct transcript *transcript;
     struct allocator *allocator;
+    bool weightless;
     size_t constant_count; // that have been met
     unsigned char id[4];
     struct constant **constants;
@@ -75,6 +77,14 @@ static WNNStatus keep(const void *data, size_t size, uint64_t rest, void *userda
     return WNNStatus_Success;
 }
 
+// A reference to a constant, or, if its bytes are not to be kept, to one that only has its name.
+static struct constant *keep_constant(const struct recorder *recorder, struct constant *constant)
+{
+    return recorder->weightless && constant->origin
+               ? wnn_constant_promise(recorder->allocator, constant->bytes, constant->origin)
+               : wnn_constant_ref(constant);
+}
+
 static bool record(struct recorder *recorder, struct WNNGraphBuilderImpl *builder, struct arena *arena,
                    struct error *error)
 {
@@ -96,7 +106,8 @@ static bool record(struct recorder *recorder, struct WNNGraphBuilderImpl *builde
     if (status != WNNStatus_Success)
         return wnn_fail(error, status, "build: %s", message);
     for (size_t i = 0; i < recorder->constant_count; i++)
-        recorder->transcript->constants[i] = wnn_constant_ref(recorder->constants[i]);
+        if (!(recorder->transcript->constants[i] = keep_constant(recorder, recorder->constants[i])))
+            return wnn_fail_memory(error);
     return true;
 }
 
@@ -106,13 +117,13 @@ static void move_operands(struct graph *graph)
         graph->operands[i]->graph = graph;
 }
 
-struct transcript *wnn_transcript_create(struct graph *snapshot, struct error *error)
+struct transcript *wnn_transcript_create(struct graph *snapshot, bool weightless, struct error *error)
 {
     // The graph is a builder's as long as it is written.
     struct allocator *allocator = snapshot->arena.allocator;
     const WNNLimits limits = {0};
     struct WNNGraphBuilderImpl builder;
-    struct recorder recorder = {.allocator = allocator};
+    struct recorder recorder = {.allocator = allocator, .weightless = weightless};
     struct arena arena;
     wnn_builder_init(&builder, allocator, &limits, NULL, NULL);
     wnn_arena_init(&arena, allocator);
@@ -133,26 +144,44 @@ struct transcript *wnn_transcript_create(struct graph *snapshot, struct error *e
 // Reading
 // ---------------------------------------------------------------------------------------------------------------
 
+struct replay {
+    const struct transcript *transcript;
+    wnn_resolve_constant *resolve;
+    void *resolver;
+};
+
+// A reference.
+static struct constant *take_constant(const struct replay *replay, WNNDataType type,
+                                      struct constant *constant)
+{
+    return wnn_constant_is_promised(constant) && wnn_may_tell_sizes(type, constant->bytes)
+               ? replay->resolve(replay->resolver, constant)
+               : wnn_constant_ref(constant);
+}
+
 static WNNOperand find(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor,
                        const WNNConstantReference *reference, void *userdata1, void *userdata2)
 {
-    const struct transcript *transcript = userdata1;
+    const struct replay *replay = userdata1;
     const unsigned char *id = reference->id;
     (void)userdata2;
     if (reference->form != WNNConstantForm_Id || reference->idLength != 4)
         return NULL;
     size_t number = id[0] | (size_t)id[1] << 8 | (size_t)id[2] << 16 | (size_t)id[3] << 24;
-    return number < transcript->constant_count
-               ? wnn_builder_share_constant(builder, descriptor, transcript->constants[number])
-               : NULL;
+    if (number >= replay->transcript->constant_count)
+        return NULL;
+    struct constant *constant =
+        take_constant(replay, descriptor->dataType, replay->transcript->constants[number]);
+    WNNOperand operand = constant ? wnn_builder_share_constant(builder, descriptor, constant) : NULL;
+    wnn_constant_unref(constant);
+    return operand;
 }
 
-WNNStatus wnn_transcript_replay(const struct transcript *transcript, WNNGraphBuilder builder,
-                                WNNDeserializedGraph *graph)
+WNNStatus wnn_transcript_replay(const struct transcript *transcript, wnn_resolve_constant *resolve,
+                                void *resolver, WNNGraphBuilder builder, WNNDeserializedGraph *graph)
 {
-    const WNNDeserializeDescriptor descriptor = {.data = transcript->bytes,
-                                                 .byteLength = transcript->size,
-                                                 .find = find,
-                                                 .userdata1 = (void *)(uintptr_t)transcript};
+    struct replay replay = {transcript, resolve, resolver};
+    const WNNDeserializeDescriptor descriptor = {
+        .data = transcript->bytes, .byteLength = transcript->size, .find = find, .userdata1 = &replay};
     return wnnGraphBuilderDeserialize(builder, &descriptor, graph);
 }

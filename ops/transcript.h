@@ -19,16 +19,21 @@ struct transcript {
 };
 
 // Of a copy of what a builder holds (wnn_builder_snapshot), which no pass has seen yet; NULL: `error` says
-// why not. The same copy gives the same bytes.
-struct transcript *wnn_transcript_create(struct graph *snapshot, struct error *error);
+// why not. The same copy gives the same bytes. `weightless`: it keeps no bytes of constants that have a name.
+struct transcript *wnn_transcript_create(struct graph *snapshot, bool weightless, struct error *error);
 
 // One with room for so many bytes and constants, which are NULL; NULL: no memory.
 struct transcript *wnn_transcript_allocate(struct allocator *allocator, size_t size, size_t constant_count);
 
 void wnn_transcript_free(struct transcript *transcript); // NULL is accepted
 
+// A promised constant with its bytes, as a reference; NULL: there are none.
+typedef struct constant *wnn_resolve_constant(void *resolver, const struct constant *promised);
+
 // Records it into a builder, with all checks and limits of calls. The status is that of the builder's error.
-WNNStatus wnn_transcript_replay(const struct transcript *transcript, WNNGraphBuilder builder,
-                                WNNDeserializedGraph *graph);
+// `resolve` is asked for the promised constants that calls may look at, which may tell sizes; the others stay
+// promised.
+WNNStatus wnn_transcript_replay(const struct transcript *transcript, wnn_resolve_constant *resolve,
+                                void *resolver, WNNGraphBuilder builder, WNNDeserializedGraph *graph);
 
 #endif

@@ -137,8 +137,8 @@ bool wnn_tensor_is_alive(const void *origin)
 // Before any pass sees it. What all sizes are compiled of is all there is to save, else it is asked for.
 static bool keep_transcript(const struct compile_job *job, bool late, WNNGraph graph, struct error *error)
 {
-    if (!graph->transcript && job->savable && (late || job->recompilable))
-        graph->transcript = wnn_transcript_create(job->graph, error);
+    if (!graph->transcript && (late ? graph->weightless : job->recompilable))
+        graph->transcript = wnn_transcript_create(job->graph, job->weightless, error);
     return error->status == WNNStatus_Success;
 }
 
@@ -155,9 +155,9 @@ static bool build_late(WNNContext context, const struct compile_job *job, WNNGra
 {
     wnn_graph_info_begin(graph, job->graph, job->flow);
     wnn_graph_info_failed(graph); // no plan is made yet
-    graph->savable = job->savable;
     return (wnn_graph_has_shaping(job->graph) || wnn_graph_compile_recorded(context, job, error)) &&
            take_constants(job, true, error) && // that have been made
+           wnn_graph_check_promises(graph, job, job->graph, error) &&
            wnn_late_create(graph, job->graph, job->settings, job->shared, error);
 }
 
@@ -165,6 +165,8 @@ bool wnn_graph_build(WNNContext context, const struct compile_job *job, WNNGraph
 {
     bool late = wnn_graph_is_symbolic(job->graph);
     struct compile_job shared = *job;
+    graph->savable = job->savable;
+    graph->weightless = job->savable || job->weightless;
     if (!take_constants(job, late, error))
         return false;
     if (!job->loaded && !keep_transcript(job, late, graph, error))

@@ -79,11 +79,10 @@ bool wnn_graph_compile_recorded(WNNContext context, const struct compile_job *jo
     return wnn_compile_recorded(&options, job->graph, error);
 }
 
-// Whether all constants are there, or will be, or need not be.
-static bool check_promises(WNNGraph graph, const struct compile_job *job, const struct plan *plan,
-                           struct error *error)
+bool wnn_graph_check_promises(WNNGraph graph, const struct compile_job *job, const struct graph *compiled,
+                              struct error *error)
 {
-    const struct operand *promised = job->resolver->find ? NULL : wnn_find_promised(&plan->graph);
+    const struct operand *promised = job->resolver->find ? NULL : wnn_find_promised(compiled);
     graph->promised = promised && job->may_lack;
     return !promised || job->may_lack || wnn_resolve(NULL, promised->constant, error);
 }
@@ -104,7 +103,7 @@ bool wnn_graph_compile(WNNContext context, const struct compile_job *job, WNNGra
     if (!wnn_graph_info_compiled(graph, plan, error) ||
         (!wnn_find_aliases(context->backend, context->state, plan, &graph->arena, &graph->aliases) &&
          !wnn_fail_memory(error)) ||
-        !check_promises(graph, job, plan, error) ||
+        !wnn_graph_check_promises(graph, job, &plan->graph, error) ||
         (!graph->promised && !context->backend->lower(context->state, plan, &executable, error))) {
         wnn_plan_free(plan);
         wnn_release(&context->allocator, plan);
@@ -115,8 +114,6 @@ bool wnn_graph_compile(WNNContext context, const struct compile_job *job, WNNGra
     plan->workspace = NULL;
     plan->resolver = NULL;
     graph->plan = plan;
-    graph->savable = job->savable;
-    graph->weightless = job->savable || job->weightless;
     graph->executable = executable;
     wnn_graph_info_lowered(graph);
     return true;

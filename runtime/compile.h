@@ -37,6 +37,11 @@ WNNGraph wnn_graph_create(WNNContext context, const struct graph *source, struct
 // What is done once to a graph with sizes that are not known, which stays the job's.
 bool wnn_graph_compile_recorded(WNNContext context, const struct compile_job *job, struct error *error);
 
+// Whether all constants of what has been compiled are there, or will be, or need not be: then the graph is
+// one that can only be saved.
+bool wnn_graph_check_promises(WNNGraph graph, const struct compile_job *job, const struct graph *compiled,
+                              struct error *error);
+
 // Gives it a plan and an executable. One at a time (queue.builder_busy).
 bool wnn_graph_compile(WNNContext context, const struct compile_job *job, WNNGraph graph,
                        struct error *error);

@@ -148,7 +148,7 @@ struct WNNGraphImpl {
     struct aliases aliases; // of these, once there is an executable
     struct late *late;      // of a graph with sizes that are not known, which has no executable; or NULL
     WNNGraph parent;        // of a specialization: whose it is, for comparison only; or NULL
-    bool savable;           // its plan has all that its nodes were packed of
+    bool savable;           // its plan, or its transcript, has all that its nodes are packed of
     bool weightless;        // likewise, but for constants that have an origin
     bool promised;          // some of these are not there, so that there is no executable
     bool recompiled;        // it was loaded for another library or target, and built

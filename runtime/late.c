@@ -189,7 +189,7 @@ static bool run_specialize(WNNContext context, struct request *base, struct erro
                                     .shared = request->from->late->shared,
                                     .workspace = &request->from->late->workspace,
                                     .flow = request->from->info.info.id,
-                                    .savable = request->from->savable && context->backend->code,
+                                    .weightless = request->from->weightless && context->backend->code,
                                     .resolver = &resolver,
                                     .interrupt = &base->interrupt};
     struct error fault = {0};

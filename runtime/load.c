@@ -65,16 +65,31 @@ static bool take_code(const struct graph *from, struct graph *to, struct error *
     return to->code || wnn_fail_memory(error);
 }
 
+// Who is asked for bytes while it is recorded again, and what was wrong with them.
+struct asked {
+    const struct resolver *resolver;
+    struct error *error;
+};
+
+static struct constant *resolve(void *asked, const struct constant *promised)
+{
+    const struct asked *of = asked;
+    return wnn_resolve(of->resolver, promised, of->error);
+}
+
 // Records again what was recorded, with all checks of calls, in the place of what was loaded.
 static bool replay(WNNContext context, struct load_request *request, struct error *error)
 {
     struct builder builder;
     struct graph graph;
     WNNDeserializedGraph recorded = WNN_DESERIALIZED_GRAPH_INIT;
+    const struct resolver resolver = wnn_resolver_of(context, &request->constants, &request->request, true);
+    struct asked asked = {&resolver, error};
     wnn_graph_init(&graph, &context->allocator);
     wnn_builder_begin(&builder, context);
-    wnn_transcript_replay(request->loaded.transcript, &builder.impl, &recorded);
-    bool done = wnn_builder_snapshot(&builder.impl, recorded.outputCount, recorded.outputs,
+    wnn_transcript_replay(request->loaded.transcript, resolve, &asked, &builder.impl, &recorded);
+    bool done = error->status == WNNStatus_Success &&
+                wnn_builder_snapshot(&builder.impl, recorded.outputCount, recorded.outputs,
                                      wnn_tensor_is_alive, &graph, error);
     done = done && (!request->loaded.late || wnn_graph_is_symbolic(&graph) ||
                     wnn_fail(error, WNNStatus_TypeError, "load: all sizes of what was recorded are known"));

@@ -19,38 +19,25 @@ struct save_request {
     void *userdata1, *userdata2;
 };
 
-static struct store begin_store(WNNContext context, const struct save_request *request)
-{
-    return (struct store){.backend = context->backend,
-                          .state = context->state,
-                          .transcript = request->graph->transcript,
-                          .allocator = &context->allocator,
-                          .strict = context->strict_numerics,
-                          .write = request->write,
-                          .userdata1 = request->userdata1,
-                          .userdata2 = request->userdata2};
-}
-
 // What was recorded, with the code of those sizes that it has been compiled for.
-static void save_late(WNNContext context, const struct save_request *request, struct error *error)
+static void save_late(WNNGraph graph, struct store *store, struct error *error)
 {
     size_t count;
-    WNNGraph *ready = wnn_late_ready(request->graph, &count);
-    const void **executables = wnn_allocate(&context->allocator, (count + 1) * sizeof *executables);
+    WNNGraph *ready = wnn_late_ready(graph, &count);
+    const void **executables = wnn_allocate(store->allocator, (count + 1) * sizeof *executables);
     if (ready && executables) {
-        struct store store = begin_store(context, request);
         for (size_t i = 0; i < count; i++)
             if (ready[i]->executable)
-                executables[store.executable_count++] = ready[i]->executable;
-        store.executables = executables;
-        wnn_store_plan(&store, error);
+                executables[store->executable_count++] = ready[i]->executable;
+        store->executables = executables;
+        wnn_store_plan(store, error);
     } else {
         wnn_fail_memory(error);
     }
     for (size_t i = 0; ready && i < count; i++)
         wnn_graph_unref(ready[i]);
-    wnn_release(&context->allocator, ready);
-    wnn_release(&context->allocator, executables);
+    wnn_release(store->allocator, ready);
+    wnn_release(store->allocator, executables);
 }
 
 static bool run_save(WNNContext context, struct request *base, struct error *error)
@@ -61,15 +48,21 @@ static bool run_save(WNNContext context, struct request *base, struct error *err
         wnn_fail(error, WNNStatus_InvalidStateError, "save: the graph was destroyed");
         return true;
     }
-    if (graph->late) {
-        save_late(context, request, error);
-        return true;
-    }
-    struct store store = begin_store(context, request);
-    store.plan = graph->plan;
-    store.executable = graph->executable;
-    store.weightless = request->weightless;
-    wnn_store_plan(&store, error);
+    struct store store = {.backend = context->backend,
+                          .state = context->state,
+                          .plan = graph->plan,
+                          .executable = graph->executable,
+                          .transcript = graph->transcript,
+                          .allocator = &context->allocator,
+                          .strict = context->strict_numerics,
+                          .weightless = request->weightless,
+                          .write = request->write,
+                          .userdata1 = request->userdata1,
+                          .userdata2 = request->userdata2};
+    if (graph->late)
+        save_late(graph, &store, error);
+    else
+        wnn_store_plan(&store, error);
     return true;
 }
 
@@ -97,9 +90,6 @@ static bool check(WNNGraph graph, const WNNSaveGraphDescriptor *descriptor, stru
         return wnn_fail(error, WNNStatus_NotSupportedError, "save: the backend %s does not save graphs",
                         graph->context->backend->name);
     bool weightless = wnn_chained(descriptor->nextInChain, WNNSType_Weightless) != NULL;
-    if (graph->late && weightless)
-        return wnn_fail(error, WNNStatus_NotSupportedError,
-                        "save: a graph with sizes that are not known is saved with its constants");
     if (graph->weightless && !weightless && (!graph->savable || graph->promised))
         return wnn_fail(error, WNNStatus_InvalidStateError,
                         "save: the graph has no bytes of its constants; it can be saved as WNNWeightless");

@@ -430,9 +430,9 @@ static void test_refused(void)
     copy[transcript + 70] ^= 1;
     require_refused(copy, bytes.size, true, WNNStatus_TypeError, "what was recorded has another digest");
     copy[transcript + 70] ^= 1;
-    copy[transcript] = 2;
+    copy[transcript] = 3;
     wnn_seal_compiled(copy, bytes.size);
-    require_refused(copy, bytes.size, true, WNNStatus_NotSupportedError, "what was recorded has version 2");
+    require_refused(copy, bytes.size, true, WNNStatus_NotSupportedError, "what was recorded has version 3");
     copy[transcript] = 1;
     copy[transcript + 64 + 16] ^= 1; // a checksum
     wnn_seal_compiled(copy, bytes.size);

@@ -228,49 +228,6 @@ static void test_lacking(void)
     free(bytes.data);
 }
 
-// A graph that is loaded, or built if there are no bytes.
-static WNNStatus try_either(recorder *record, const struct serialized *bytes, WNNGraph *graph,
-                            char message[1024])
-{
-    static struct answer answer;
-    if (bytes)
-        return try_load(other, bytes->data, bytes->size, &source.chain, graph, message);
-    WNNStatus status = try_build(other, record, PROMISED, &source.chain, graph, &answer);
-    memcpy(message, answer.message, sizeof answer.message);
-    return status;
-}
-
-// A source that fails now or later, and one that has other bytes.
-static void require_failures(recorder *record, const struct serialized *bytes)
-{
-    WNNGraph graph;
-    char message[1024];
-    lent.status = WNNStatus_SecurityError;
-    unsigned failed = 0;
-    for (long n = 1; n < 100; n++) {
-        atomic_store(&lent.calls, 0);
-        lent.fails_at = n;
-        WNNStatus status = try_either(record, bytes, &graph, message);
-        if (status == WNNStatus_Success)
-            break;
-        REQUIRE_EQUAL_INT(status, WNNStatus_SecurityError);
-        REQUIRE_CONTAINS(message, "the host has no bytes for it");
-        REQUIRE_CONTAINS(message, "constant ");
-        require_given_back();
-        failed++;
-    }
-    REQUIRE(failed > 3);
-    wnnGraphRelease(graph);
-    lent.fails_at = 0;
-    lent.odd_bytes = 1;
-    REQUIRE_EQUAL_INT(try_either(record, bytes, &graph, message), WNNStatus_TypeError);
-    REQUIRE_CONTAINS(message, "; expected ");
-    lent.odd_bytes = -1;
-    REQUIRE_EQUAL_INT(try_either(record, bytes, &graph, message), WNNStatus_TypeError);
-    lent.odd_bytes = 0;
-    require_given_back();
-}
-
 static void test_failing(recorder *record)
 {
     WNNGraph graph = build(context, record, LENT, &weightless.chain);
@@ -353,41 +310,6 @@ static void test_sizes(void)
     require_builder_error(b, wnnGraphBuilderReshapeDynamic(b, input(b, "y", DIMS(4, 3)), sum, NULL),
                           "expected a constant");
     wnnGraphBuilderRelease(b);
-}
-
-static WNNStatus compute_late(WNNGraph graph, float *y, char message[1024])
-{
-    static float x[3 * 16];
-    WNNNamedBuffer in = {view("x"), x, sizeof x, WNNDataType_Float32},
-                   out = {view("y"), y, 3 * 64 * sizeof *y, WNNDataType_Float32};
-    WNNNamedShape shape = {view("x"), LIST(3, 16)};
-    WNNInputShapes shapes = WNN_INPUT_SHAPES_INIT;
-    WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
-    for (size_t i = 0; i < sizeof x / sizeof *x; i++)
-        x[i] = (float)i * 0.25f;
-    shapes.shapeCount = 1;
-    shapes.shapes = &shape;
-    descriptor = (WNNComputeDescriptor){&shapes.chain, WNN_STRING_VIEW_INIT, graph, 1, 1, &in, &out};
-    return wnnContextComputeSync(context, &descriptor, 1024, message);
-}
-
-// A graph with sizes that are not known has its constants when it is built, or never.
-static void test_late(void)
-{
-    char message[1024] = "";
-    float y[3 * 64], right[3 * 64];
-    WNNGraph graph = build(context, record_late, COPIED, NULL);
-    REQUIRE_EQUAL_INT(compute_late(graph, right, message), WNNStatus_Success);
-    wnnGraphRelease(graph);
-    graph = build(context, record_late, PROMISED, &source.chain);
-    REQUIRE_EQUAL_INT(compute_late(graph, y, message), WNNStatus_Success);
-    REQUIRE(memcmp(y, right, sizeof y) == 0);
-    wnnGraphRelease(graph);
-    require_given_back();
-    graph = build(context, record_late, PROMISED, NULL);
-    REQUIRE_EQUAL_INT(compute_late(graph, y, message), WNNStatus_InvalidStateError);
-    REQUIRE_CONTAINS(message, "constant \"c0\" has no bytes yet");
-    wnnGraphRelease(graph);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -532,7 +454,6 @@ int main(int argc, char **argv)
     CASE(test_failing(record_numbers));
     CASE(test_serialized());
     CASE(test_sizes());
-    CASE(test_late());
     CASE(test_stranger(record_plain));
     CASE(test_stranger(record_numbers));
     CASE(test_memory_of_load());

@@ -432,23 +432,6 @@ static inline size_t record_numbers(WNNGraphBuilder b, WNNNamedOperand *outputs)
     return count;
 }
 
-// With sizes that are not known.
-static inline size_t record_late(WNNGraphBuilder b, WNNNamedOperand *outputs)
-{
-    WNNNamedDimensions names = WNN_NAMED_DIMENSIONS_INIT;
-    WNNDimension dimensions[2] = {WNN_DIMENSION_INIT, WNN_DIMENSION_INIT};
-    WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
-    dimensions[0].name = view("rows");
-    names.dimensionCount = 2;
-    names.dimensions = dimensions;
-    descriptor.nextInChain = &names.chain;
-    descriptor.dataType = WNNDataType_Float32;
-    descriptor.shape = LIST(0, 16);
-    WNNOperand x = wnnGraphBuilderInput(b, view("x"), &descriptor);
-    outputs[0] = (WNNNamedOperand){view("y"), wnnGraphBuilderMatmul(b, x, floats(b, DIMS(16, 64)), NULL)};
-    return 1;
-}
-
 static inline uint64_t all_bytes(void)
 {
     uint64_t bytes = 0;
@@ -487,6 +470,53 @@ static inline int end_contexts(void)
     wnnContextRelease(context);
     wnnContextRelease(other);
     return cases_end();
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Sources that fail
+// ---------------------------------------------------------------------------------------------------------------
+
+// A graph that is loaded, or built if there are no bytes.
+static inline WNNStatus try_either(recorder *record, const struct serialized *bytes, WNNGraph *graph,
+                                   char message[1024])
+{
+    static struct answer answer;
+    if (bytes)
+        return try_load(other, bytes->data, bytes->size, &source.chain, graph, message);
+    WNNStatus status = try_build(other, record, PROMISED, &source.chain, graph, &answer);
+    memcpy(message, answer.message, sizeof answer.message);
+    return status;
+}
+
+// A source that fails now or later, and one that has other bytes.
+static inline void require_failures(recorder *record, const struct serialized *bytes)
+{
+    WNNGraph graph;
+    char message[1024];
+    lent.status = WNNStatus_SecurityError;
+    unsigned failed = 0;
+    for (long n = 1; n < 100; n++) {
+        atomic_store(&lent.calls, 0);
+        lent.fails_at = n;
+        WNNStatus status = try_either(record, bytes, &graph, message);
+        if (status == WNNStatus_Success)
+            break;
+        REQUIRE_EQUAL_INT(status, WNNStatus_SecurityError);
+        REQUIRE_CONTAINS(message, "the host has no bytes for it");
+        REQUIRE_CONTAINS(message, "constant ");
+        require_given_back();
+        failed++;
+    }
+    REQUIRE(failed > 3);
+    wnnGraphRelease(graph);
+    lent.fails_at = 0;
+    lent.odd_bytes = 1;
+    REQUIRE_EQUAL_INT(try_either(record, bytes, &graph, message), WNNStatus_TypeError);
+    REQUIRE_CONTAINS(message, "; expected ");
+    lent.odd_bytes = -1;
+    REQUIRE_EQUAL_INT(try_either(record, bytes, &graph, message), WNNStatus_TypeError);
+    lent.odd_bytes = 0;
+    require_given_back();
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -554,6 +584,133 @@ static inline uint64_t device_bytes(WNNBudget budget)
     WNNResources now = WNN_RESOURCES_INIT;
     wnnBudgetGetResources(budget, &now, NULL);
     return now.deviceBytes;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Graphs of any number of rows
+// ---------------------------------------------------------------------------------------------------------------
+
+static _Thread_local uint32_t recorded_rows; // 0: told late
+
+static inline WNNOperand any_input(WNNGraphBuilder b, const char *name, uint32_t *dims, size_t rank)
+{
+    WNNNamedDimensions names = WNN_NAMED_DIMENSIONS_INIT;
+    WNNDimension dimensions[4];
+    WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+    for (size_t i = 0; i < rank; i++)
+        dimensions[i] = (WNNDimension)WNN_DIMENSION_INIT;
+    dimensions[0].name = view("n");
+    dims[0] = recorded_rows;
+    names.dimensionCount = rank;
+    names.dimensions = dimensions;
+    if (recorded_rows == 0)
+        descriptor.nextInChain = &names.chain;
+    descriptor.dataType = WNNDataType_Float32;
+    descriptor.shape = (WNNUint32List){dims, rank};
+    return wnnGraphBuilderInput(b, view(name), &descriptor);
+}
+
+// What is packed as it is, in another order, or made of others by operators or by arithmetic; and what is
+// read as it is, or transposed.
+static inline size_t record_rows(WNNGraphBuilder b, WNNNamedOperand *outputs)
+{
+    size_t count = 0;
+    WNNOperand image = any_input(b, "image", (uint32_t[]){0, 4, 10, 10}, 4),
+               rows = any_input(b, "rows", (uint32_t[]){0, 16}, 2), y;
+    y = add_convolutions(b, image, outputs, &count);
+    y = wnnGraphBuilderConv2d(b, y, floats(b, DIMS(32, 32, 1, 1)), NULL);
+    y = wnnGraphBuilderBatchNormalization(
+        b, y, floats(b, DIMS(32)), floats(b, DIMS(32)),
+        &(WNNBatchNormalizationOptions)WNN_BATCH_NORMALIZATION_OPTIONS_INIT);
+    add(outputs, &count, "normalized", y);
+
+    add_products(b, rows, outputs, &count);
+    WNNOperand indices = wnnGraphBuilderCast(b, rows, WNNDataType_Int32, NULL),
+               table = floats(b, DIMS(90, 90));
+    add(outputs, &count, "gather", wnnGraphBuilderGather(b, table, indices, NULL));
+    add(outputs, &count, "turned",
+        wnnGraphBuilderGather(b, wnnGraphBuilderTranspose(b, table, NULL), indices, NULL));
+    return count;
+}
+
+static inline WNNGraph build_rows(WNNContext on, uint32_t rows, enum how with, const WNNChainedStruct *chain)
+{
+    recorded_rows = rows;
+    return build(on, record_rows, with, chain);
+}
+
+static inline void fill(float *data, size_t count)
+{
+    for (size_t j = 0; j < count; j++)
+        data[j] = (float)(j % 11) * 0.125f - 0.5f;
+}
+
+// The status of an execution at so many rows; `results`, which may be NULL, is for the caller to be freed.
+static inline WNNStatus try_compute(WNNContext on, WNNGraph graph, uint32_t rows, struct results *results,
+                                    char message[1024])
+{
+    static const uint32_t widths[] = {400, 16};
+    const WNNNamedShape shapes[] = {{view("image"), LIST(rows, 4, 10, 10)}, {view("rows"), LIST(rows, 16)}};
+    WNNOutputShape outputs[MAX_OUTPUTS];
+    WNNNamedBuffer given[2];
+    WNNInputShapes chained = {{NULL, WNNSType_InputShapes}, 2, shapes};
+    WNNComputeDescriptor descriptor = WNN_COMPUTE_DESCRIPTOR_INIT;
+    struct results own = {.count = 0};
+    wnnGraphGetOutputs(graph, &own.count);
+    for (size_t i = 0; i < own.count; i++)
+        outputs[i] = (WNNOutputShape)WNN_OUTPUT_SHAPE_INIT;
+    message[0] = 0;
+    WNNStatus status = wnnGraphComputeShapes(graph, 2, shapes, own.count, outputs, 1024, message);
+    if (status != WNNStatus_Success)
+        return status;
+    for (size_t i = 0; i < own.count; i++)
+        own.buffers[i] = (WNNNamedBuffer){outputs[i].name, calloc(1, outputs[i].byteLength + 8),
+                                          outputs[i].byteLength, outputs[i].dataType};
+    for (size_t i = 0; i < 2; i++) {
+        size_t count = (size_t)rows * widths[i];
+        given[i] = (WNNNamedBuffer){shapes[i].name, malloc(count * sizeof(float)), count * sizeof(float),
+                                    WNNDataType_Float32};
+        fill(given[i].data, count);
+    }
+    descriptor.nextInChain = &chained.chain;
+    descriptor.graph = graph;
+    descriptor.inputCount = 2;
+    descriptor.inputs = given;
+    descriptor.outputCount = own.count;
+    descriptor.outputs = own.buffers;
+    status = wnnContextComputeSync(on, &descriptor, 1024, message);
+    for (size_t i = 0; i < 2; i++)
+        free(given[i].data);
+    if (results)
+        *results = own;
+    else
+        free_results(&own);
+    return status;
+}
+
+static inline struct results compute_rows(WNNContext on, WNNGraph graph, uint32_t rows)
+{
+    struct results results;
+    char message[1024];
+    try_compute(on, graph, rows, &results, message);
+    REQUIRE_EQUAL_STR(message, "");
+    return results;
+}
+
+static inline void run_rows(WNNContext on, WNNGraph graph, uint32_t rows)
+{
+    struct results results = compute_rows(on, graph, rows);
+    free_results(&results);
+}
+
+// Against a graph that shares nothing, and of which sizes are known.
+static inline void require_right(WNNContext on, WNNGraph graph, uint32_t rows)
+{
+    freeze(true);
+    WNNGraph right = build_rows(context, rows, COPIED, NULL);
+    freeze(false);
+    require_same(compute_rows(context, right, rows), compute_rows(on, graph, rows), false);
+    wnnGraphRelease(right);
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -21,8 +21,8 @@
 // for a target that is not there (WNNContextTarget): what it compiles has the bytes that the target itself would have written.
 //
 // Of a graph with sizes that are not known while it is recorded, the bytes hold what was recorded and the constants, which
-// stay there, and the code of a GPU for the sizes that it has been compiled for so far. What is compiled for sizes is compiled
-// when they come, as ever.
+// stay there, or their names (WNNWeightless), and the code of a GPU for the sizes that it has been compiled for so far. What is
+// compiled for sizes is compiled when they come, as ever.
 //
 // The format, version 4
 //
@@ -85,15 +85,17 @@
 // A recorded graph is what all later versions read as well, of whatever else they know nothing more than bytes 0 to 11, 16 to
 // 23 and 48 to 55. From its beginning:
 //
-//   byte  0   u32      its version, 1
+//   byte  0   u32      its version: 1, or 2 if there are constants that begin at 0
 //         4   u32      number of constants
 //         8   u64      bytes of the serialized graph
 //        16            16 bytes 0
 //        32            SHA-256 of the recorded graph, where these 32 bytes are zero
 //        64   of each constant   u64 where it begins, from the first byte of all, a multiple of 64; u64 bytes; u64 checksum of
 //                                it and the zeros up to a multiple of 64. It is a blob, or a part of the data that is
-//                                followed by zeros as one
+//                                followed by zeros as one. Where it begins is 0, and so is the checksum, if its bytes
+//                                are not here
 //             the serialized graph, in the format of webnn/serialize.h, where constants have ids of 4 bytes: u32 which
+//             of each constant that begins at 0   origin, of FileRange or Id
 //             zeros up to a multiple of 64
 //
 // Data are the blobs, each followed by 64 bytes or more of zeros, up to a multiple of 64 from the beginning.
@@ -169,7 +171,8 @@ typedef struct WNNRecompilable {
 // Chained to WNNBuildCallbackInfo: the graph can be saved without the bytes of those constants that have a name
 // (WNNNamedBytes, wnnGraphBuilderPromisedConstant), and holds no more for that than it would anyway. Chained to
 // WNNSaveGraphDescriptor: it is saved so, of names and of how weights are packed of what they stand for; of what the compiler
-// has made of such constants, by operators, there is how it made it. All else is saved as ever.
+// has made of such constants, by operators, there is how it made it. What was recorded, of a graph with sizes that are not known
+// or as WNNRecompilable, is saved with the names in the place of such constants. All else is saved as ever.
 typedef struct WNNWeightless {
     WNNChainedStruct chain; // sType: WNNSType_Weightless
 } WNNWeightless;
@@ -184,9 +187,9 @@ typedef struct WNNSaveGraphDescriptor {
 
 // Writes the graph, in its turn among the executions of its context. InvalidStateError: the graph was not built as
 // WNNSavable or loaded, or it was destroyed; it can only be saved as WNNWeightless, since it was built or loaded so or its
-// bytes are still promised; NotSupportedError: its backend cannot save, a graph with sizes that are not known is to be saved
-// as WNNWeightless, or what was recorded (WNNRecompilable) has constants whose bytes are not there; TypeError: no descriptor
-// or no `write`; what `write` returned; OutOfMemory. Any thread.
+// bytes are still promised; NotSupportedError: its backend cannot save, or what was recorded (WNNRecompilable) has constants
+// whose bytes are not there, and it is not to be saved as WNNWeightless; TypeError: no descriptor or no `write`; what `write`
+// returned; OutOfMemory. Any thread.
 WNN_EXPORT WNNFuture wnnGraphSave(WNNGraph graph, const WNNSaveGraphDescriptor *descriptor,
                                   WNNRequestCallbackInfo callbackInfo);
 
