@@ -36,7 +36,8 @@ static const char help[] =
     "  --portable        the file also holds what the model says, of which another library, for\n"
     "                    another processor or GPU, builds the graph anew. It is larger by the\n"
     "                    weights that kernels here read in a form of their own\n"
-    "  --weightless      without the bytes of weights that lie in files\n" SESSION_HELP "\nExamples:\n\n"
+    "  --weightless      without the bytes of weights that lie in files, also beside "
+    "--portable\n" SESSION_HELP "\nExamples:\n\n"
     "  webnn compile mobilenet_v2 mobilenet.wnnc\n"
     "  webnn run --random mobilenet.wnnc\n"
     "  webnn compile --weightless model.onnx model.wnnc\n"
@@ -48,15 +49,22 @@ static const char help[] =
     "  ssh server webnn info --json >server.json\n"
     "  webnn compile --target=server.json mobilenet_v2 server.wnnc\n";
 
-static bool compile(const struct session_options *options, enum keeping keeping, const char *path,
+struct choice {
+    bool portable, weightless;
+};
+
+static bool compile(const struct session_options *options, const struct choice *choice, const char *path,
                     const char *output, struct session *session, struct model *model, struct error *error)
 {
     WNNGraph graph = NULL;
+    enum keeping keeping = choice->portable     ? KEEPS_RECORDED
+                           : choice->weightless ? KEEPS_NO_WEIGHTS
+                                                : KEEPS_PLAN;
     struct stat status;
     bool good = session_open(session, options, error) && model_begin(model, session->context, error) &&
                 model_load(model, path, &options->load, error) &&
                 session_build_savable(session, model, keeping, &graph, error) &&
-                compiled_file_save(graph, output, keeping == KEEPS_NO_WEIGHTS, error) && mapping_check(error);
+                compiled_file_save(graph, output, choice->weightless, error) && mapping_check(error);
     if (good && !is_standard(output) && stat(output, &status) == 0)
         printf("%s: %.1f MB%s\n", SHOWN_STRING(output), (double)status.st_size * 1e-6,
                late_sizes_has(graph) ? ", for all sizes" : "");
@@ -73,19 +81,16 @@ static int run(int argc, char **argv)
                                                  {NULL, 0, NULL, 0}};
     struct session_options options = SESSION_OPTIONS_INIT;
     const char *path = NULL;
-    enum keeping keeping = KEEPS_PLAN;
+    struct choice choice = {false, false};
     options.load.late = true;
     for (int option; (option = command_option(argc, argv, long_options)) != -1;) {
         if (option == 'h')
             return command_help(&command_compile);
-        if (option == 'p' || option == 'w') {
-            enum keeping wanted = option == 'p' ? KEEPS_RECORDED : KEEPS_NO_WEIGHTS;
-            if (keeping != KEEPS_PLAN && keeping != wanted) {
-                fputs("webnn: --portable and --weightless exclude each other\n", stderr);
-                return command_usage(&command_compile);
-            }
-            keeping = wanted;
-        } else if (option == 't')
+        if (option == 'p')
+            choice.portable = true;
+        else if (option == 'w')
+            choice.weightless = true;
+        else if (option == 't')
             path = optarg;
         else if (!session_option(&options, option, optarg))
             return command_usage(&command_compile);
@@ -102,7 +107,7 @@ static int run(int argc, char **argv)
     options.target = target.target;
     if (path)
         options.backend = target.backend;
-    good = good && compile(&options, keeping, argv[optind], argv[optind + 1], &session, &model, &error);
+    good = good && compile(&options, &choice, argv[optind], argv[optind + 1], &session, &model, &error);
     if (model.builder)
         model_end(&model);
     session_close(&session);

@@ -492,6 +492,33 @@ def test_compile_late(folder):
     bad(1, "columns", "run", "--random", "--shape=x=2x3", "--shape=v=1x4", path)
 
 
+def test_compile_late_weightless(folder):
+    """Without weights, a model whose sizes stay open is some kilobytes, and finds them as others do."""
+    wide = net_file(folder, [net_node("MatMul", ["x", "w"], "t"), net_node("Add", ["t", "b"], "y")], [net_value("x", "rows", 64)],
+                    [net_value("y", "rows", 100)],
+                    [net_tensor("w", [64, 100], [i % 13 - 6 for i in range(6400)]), net_tensor("b", [100], range(100))])
+    whole, path, built, loaded, short = map(folder, ("whole.wnnc", "small.wnnc", "built.npy", "loaded.npy", "short.onnx"))
+    good("compile", wide, whole)
+    for options in [], ["--portable"]:
+        check("for all sizes" in good("compile", "--weightless", *options, wide, path), "sizes stay open")
+        check(os.path.getsize(path) < 4096 < os.path.getsize(whole) // 4, "a file without weights is small")
+        for rows in 1, 5:
+            dim = f"--dim=rows={rows}"
+            good("run", "--random", dim, "--output=" + built, whole)
+            good("run", "--random", dim, "--output=" + loaded, "--weights=" + wide, path)
+            check(read_npy(built) == read_npy(loaded) and read_npy(built)[1] == (rows, 100), f"the same numbers of {rows} rows")
+        result = run("run", "--random", "--strict", "--dim=rows=3", "--weights=" + wide, path)
+        check(result.returncode == 0 and "is built anew" in result.stderr, "it is built anew: " + result.stderr)
+    check("small.wnnc" in good("bench", "--iterations=2", "--warm-up=1", "--dim=rows=3", "--weights=" + wide, path), "bench takes it")
+    report = json.loads(good("info", "--json", "--weights=" + wide, path))
+    check(report["lateSizes"] and report["recordedBytes"] > 0 and report["loads"], f"info --json: {report}")
+    bad(1, "--weights says which file", "run", "--random", "--dim=rows=3", path)
+    with open(wide, "rb") as file, open(short, "wb") as to:
+        to.write(file.read(1000))
+    os.replace(short, wide)
+    bad(1, "ends before byte", "run", "--random", "--dim=rows=3", "--weights=" + wide, path)
+
+
 def test_compile_portable(folder):
     """With what was recorded, a compiled graph is built anew where it cannot be loaded."""
     plain, path, strict, loaded = map(folder, ("plain.wnnc", "a.wnnc", "strict.npy", "loaded.npy"))
@@ -506,6 +533,10 @@ def test_compile_portable(folder):
         check(one.read() == other.read(), "what was recorded gives the same numbers")
     check("is built anew here" in good("info", "--strict", path), "info tells that it is built anew")
     check("loads here" in good("info", path), "it is loaded here")
+    good("compile", "--portable", "--weightless", DIGITS_GRAPH, path)
+    check(os.path.getsize(path) < os.path.getsize(plain) // 2, "a file without weights is smaller")
+    good("run", "--random", "--strict", "--weights=" + DIGITS_GRAPH, "--output=" + loaded, path)
+    check(read_npy(strict) == read_npy(loaded), "what was recorded finds its weights")
 
 
 def test_help(folder):
