@@ -374,8 +374,8 @@ static bool check_made(struct reader *reader, uint32_t output, size_t bytes)
     struct graph *made = reader->graph;
     struct node *node = made->nodes[0];
     struct error inner = {0};
-    struct descriptor types[4];
-    if (node->fused || node->stored || output >= node->out_count || node->out_count > 4)
+    struct descriptor types[WNN_MAX_ORIGIN_OUTPUTS];
+    if (node->fused || node->stored || output >= node->out_count || node->out_count > WNN_MAX_ORIGIN_OUTPUTS)
         return FAIL(reader, "a constant is made by a node that makes none");
     for (unsigned i = 0; i < node->out_count; i++)
         types[i] = node->out[i]->type;
@@ -456,14 +456,22 @@ static struct origin *read_origin(struct reader *reader, size_t bytes, unsigned 
     return origin;
 }
 
-// The numbers that are looked at while the graph is checked: scales and zero points, which stand behind the
-// operator's own operands. Whatever is not had here is had when it is needed, or not at all.
+// The first operand of a node whose numbers may be looked at while the graph is checked: of scales and zero
+// points, which stand behind the operator's own operands, or the bias of a product of integers.
+static unsigned first_looked_at(const struct node *node)
+{
+    enum op_class class = wnn_ops[node->op].class;
+    bool product = class == CLASS_CONVOLUTION || class == CLASS_PRODUCT;
+    return product && wnn_fused(node, 0) ? 2 : node->in_count;
+}
+
+// Whatever is not had here is had when it is needed, or not at all.
 static bool resolve_scales(struct reader *reader)
 {
     const struct graph *graph = reader->graph;
     for (size_t i = 0; i < graph->node_count; i++) {
         const struct node *node = graph->nodes[i];
-        for (unsigned j = node->in_count; j < wnn_operand_count(node); j++)
+        for (unsigned j = first_looked_at(node); j < wnn_operand_count(node); j++)
             if (!wnn_resolve_operand(reader->load->resolver, node->in[j], reader->error))
                 return false;
     }

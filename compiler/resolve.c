@@ -61,7 +61,7 @@ struct origin *wnn_origin_make(struct allocator *allocator, size_t bytes, const 
 
 bool wnn_can_have_origin(const struct node *node)
 {
-    if (node->fused || node->stored)
+    if (node->fused || node->stored || node->out_count > WNN_MAX_ORIGIN_OUTPUTS)
         return false;
     for (unsigned i = 0; i < node->in_count; i++) {
         const struct constant *constant = node->in[i] ? node->in[i]->constant : NULL;

@@ -12,6 +12,9 @@
 // Origins above each other, so that neither reading nor making them needs much stack.
 #define WNN_MAX_ORIGIN_DEPTH 8
 
+// Results of a node that makes some, each of which is made by itself.
+#define WNN_MAX_ORIGIN_OUTPUTS 16
+
 // Who has the bytes, and what it takes to make others of them.
 struct resolver {
     WNNFindBytesCallback find; // NULL: nobody has any

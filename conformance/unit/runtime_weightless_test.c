@@ -40,12 +40,40 @@ static void test_lent(void)
 {
     require_travels(record_plain, LENT);
     require_travels(record_numbers, LENT);
+    require_travels(record_bytes, LENT);
+}
+
+// Weights that are parts of a constant: of few, each knows how it is made; of many, all are made together.
+static size_t record_parts(WNNGraphBuilder b, WNNNamedOperand *outputs)
+{
+    static const uint32_t counts[] = {8, 40};
+    WNNOperand rows = input(b, "rows", DIMS(8, 16)), y = NULL, parts[40];
+    WNNSplitOptions split = WNN_SPLIT_OPTIONS_INIT;
+    split.axis = 1;
+    for (unsigned i = 0; i < 2; i++) {
+        WNNOperand whole = floats(b, (uint32_t[]){16, 24 * counts[i]}, 2);
+        wnnGraphBuilderSplit(b, whole, counts[i], &split, counts[i], parts);
+        for (unsigned k = 0; k < counts[i]; k++) {
+            WNNOperand product = wnnGraphBuilderMatmul(b, rows, parts[k], NULL);
+            y = y ? wnnGraphBuilderAdd(b, y, product, NULL) : product;
+        }
+    }
+    size_t count = 0;
+    add(outputs, &count, "sum", y);
+    return count;
+}
+
+static void test_parts(void)
+{
+    require_travels(record_parts, LENT);
+    require_travels(record_parts, PROMISED);
 }
 
 static void test_promised(void)
 {
     require_travels(record_plain, PROMISED);
     require_travels(record_numbers, PROMISED);
+    require_travels(record_bytes, PROMISED);
 }
 
 // The same bytes, whether constants were there or not, if nothing has to see numbers.
@@ -340,12 +368,15 @@ static void try(WNNContext on, const struct serialized *bytes, const unsigned ch
 }
 
 // Every word of the head is what counts and numbers often go wrong with, or has a bit that is another.
-static void test_stranger(recorder *record)
+static void test_stranger(recorder *record, bool without)
 {
     static const uint32_t words[] = {0,   1,   2,       3,          4,          7,      8,         9,
                                      255, 256, 0x10000, 0x7FFFFFFF, 0x80000000, 1 << 9, UINT32_MAX};
-    WNNGraph built = build(context, record, PROMISED, &weightless.chain);
-    struct serialized bytes = save(built);
+    char message[1024];
+    WNNGraph built =
+        build(context, record, without ? PROMISED : COPIED, without ? &weightless.chain : &savable.chain);
+    struct serialized bytes = {0};
+    REQUIRE_EQUAL_INT(try_save(built, without, &bytes, message), WNNStatus_Success);
     WNNCompiledGraphInfo info = WNN_COMPILED_GRAPH_INFO_INIT;
     WNNContext limited = create_limited();
     unsigned char *copy = malloc(bytes.size);
@@ -443,6 +474,7 @@ int main(int argc, char **argv)
         return cases_skip("there is no device");
     CASE(test_lent());
     CASE(test_promised());
+    CASE(test_parts());
     if (is_cpu())
         CASE(test_same_bytes());
     CASE(test_pieces());
@@ -452,10 +484,13 @@ int main(int argc, char **argv)
     CASE(test_lacking());
     CASE(test_failing(record_plain));
     CASE(test_failing(record_numbers));
+    CASE(test_failing(record_bytes));
     CASE(test_serialized());
     CASE(test_sizes());
-    CASE(test_stranger(record_plain));
-    CASE(test_stranger(record_numbers));
+    CASE(test_stranger(record_plain, true));
+    CASE(test_stranger(record_numbers, true));
+    CASE(test_stranger(record_bytes, true));
+    CASE(test_stranger(record_bytes, false));
     CASE(test_memory_of_load());
     CASE(test_memory_of_build());
     return end_contexts();

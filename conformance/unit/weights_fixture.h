@@ -432,6 +432,40 @@ static inline size_t record_numbers(WNNGraphBuilder b, WNNNamedOperand *outputs)
     return count;
 }
 
+// Products of bytes with a bias, whose numbers kernels look at: with scales that are there, whatever else is.
+static inline size_t record_bytes(WNNGraphBuilder b, WNNNamedOperand *outputs)
+{
+    size_t count = 0;
+    enum how with = how;
+    how = with == PROMISED ? COPIED : with;
+    WNNOperand one = constant(b, WNNDataType_Float32, DIMS(1, 1), 0.03125),
+               none = constant(b, WNNDataType_Uint8, DIMS(1, 1), 10),
+               scale = constant(b, WNNDataType_Float32, DIMS(1, 64), 0.0078125),
+               zero = constant(b, WNNDataType_Int8, DIMS(1, 64), 0),
+               per_filter = constant(b, WNNDataType_Float32, DIMS(32, 1, 1, 1), 0.0078125),
+               zeros = constant(b, WNNDataType_Int8, DIMS(32, 1, 1, 1), 0),
+               of_image = constant(b, WNNDataType_Float32, DIMS(1, 1, 1, 1), 0.0078125),
+               zero_of_image = constant(b, WNNDataType_Uint8, DIMS(1, 1, 1, 1), 5);
+    how = with;
+    WNNOperand image = input(b, "image", DIMS(1, 4, 10, 10)), rows = input(b, "rows", DIMS(8, 16)), y;
+    WNNGemmOptions gemm = WNN_GEMM_OPTIONS_INIT;
+    WNNConv2dOptions conv = WNN_CONV2D_OPTIONS_INIT;
+    gemm.c = floats(b, DIMS(64));
+    conv.bias = floats(b, DIMS(32));
+    WNNOperand weights = constant(b, WNNDataType_Int8, DIMS(16, 64), 1),
+               filter = constant(b, WNNDataType_Int8, DIMS(32, 4, 3, 3), 1);
+    y = wnnGraphBuilderDequantizeLinear(b, wnnGraphBuilderQuantizeLinear(b, rows, one, none, NULL), one, none,
+                                        NULL);
+    y = wnnGraphBuilderGemm(b, y, wnnGraphBuilderDequantizeLinear(b, weights, scale, zero, NULL), &gemm);
+    add(outputs, &count, "rows of bytes", y);
+    y = wnnGraphBuilderQuantizeLinear(b, image, of_image, zero_of_image, NULL);
+    y = wnnGraphBuilderDequantizeLinear(b, y, of_image, zero_of_image, NULL);
+    y = wnnGraphBuilderConv2d(b, y, wnnGraphBuilderDequantizeLinear(b, filter, per_filter, zeros, NULL),
+                              &conv);
+    add(outputs, &count, "image of bytes", y);
+    return count;
+}
+
 static inline uint64_t all_bytes(void)
 {
     uint64_t bytes = 0;

@@ -116,7 +116,7 @@ bool wnn_int8_accepts(const struct node *node, const struct int8_layer *layer)
         !is_byte(node->in[0]) || !is_byte(node->in[1]) || !has_one_scale(node, in) ||
         !weights_fit(node, layer) || layer->terms > MAX_TERMS)
         return false;
-    if (layer->bias && !layer->bias->constant)
+    if (layer->bias && !wnn_constant_has_bytes(layer->bias->constant))
         return false;
     if (epilogue.scale ? !is_byte(node->out[0]) || !has_one_scale(node, epilogue.scale) ||
                              !activation_range(epilogue.activation, range)

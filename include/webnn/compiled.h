@@ -224,10 +224,11 @@ typedef struct WNNLoadGraphDescriptor {
 // `byteLength`. They are lent as those of an external constant (WNNExternalBytes): until `release` is called, soon if a kernel
 // packs them or a GPU has a copy, and at the latest when the graph goes away, if kernels read them as they are, or it has
 // sizes that are not known; or when all graphs go away that share them (WNNSharedWeights). On a GPU that is before the next
-// one is asked for, but for scales, zero points, and those that one constant is made of. So a file may be mapped, or be read
-// one constant at a time. What is not Success is the result of the build or of the load. It may be asked for the same
-// constant more than once. Runs on the thread that builds, one call at a time for a context, and must not call the library.
-// The reference lives until it returns, and is the word of who wrote the graph: check that it is a range that he may have.
+// one is asked for, but for scales, zero points and biases of quantized operators, and those that one constant is made of. So a
+// file may be mapped, or be read one constant at a time. What is not Success is the result of the build or of the load. It may
+// be asked for the same constant more than once. Runs on the thread that builds, one call at a time for a context, and must not
+// call the library. The reference lives until it returns, and is the word of who wrote the graph: check that it is a range that
+// he may have.
 typedef WNNStatus (*WNNFindBytesCallback)(const WNNConstantReference *reference, uint64_t byteLength,
                                           WNNExternalBytes *bytes, void *userdata1, void *userdata2);
 

@@ -117,9 +117,9 @@ typedef struct WNNNamedBytes {
 
 // A constant whose bytes come later, so that recording and compiling need none: when the graph is built or loaded, from a
 // WNNConstantSource (webnn/compiled.h). What is recorded here is what is recorded of a constant, but for what has to see
-// numbers: sizes that are told by data (TypeError), and scales and zero points of quantized operators, which are computed
-// as separate operators if they are promised. These are small: give their bytes. TypeError: a descriptor out of bounds, no
-// reference, one of another form than FileRange and Id, or an id without its bytes.
+// numbers: sizes that are told by data (TypeError), and scales, zero points and biases of quantized operators, which are
+// computed as separate operators if they are promised. These are small: give their bytes. TypeError: a descriptor out of bounds,
+// no reference, one of another form than FileRange and Id, or an id without its bytes.
 WNN_EXPORT WNNOperand wnnGraphBuilderPromisedConstant(WNNGraphBuilder builder, const WNNOperandDescriptor *descriptor,
                                                       const WNNConstantReference *reference);
 
