@@ -66,13 +66,20 @@ WNNStatus wnn_build_recompilable(WNNContext context, WNNGraphBuilder builder, si
                              message_size, message);
 }
 
-WNNStatus wnn_save_graph(WNNGraph graph, struct serialized *to, size_t message_size, char *message)
+WNNStatus wnn_save_chained(WNNGraph graph, const WNNChainedStruct *chain, struct serialized *to,
+                           size_t message_size, char *message)
 {
     WNNSaveGraphDescriptor descriptor = WNN_SAVE_GRAPH_DESCRIPTOR_INIT;
+    descriptor.nextInChain = chain;
     descriptor.write = wnn_serialized_add;
     descriptor.userdata1 = to;
     to->size = 0;
     return wnnGraphSaveSync(graph, &descriptor, message_size, message);
+}
+
+WNNStatus wnn_save_graph(WNNGraph graph, struct serialized *to, size_t message_size, char *message)
+{
+    return wnn_save_chained(graph, NULL, to, message_size, message);
 }
 
 static void free_copy(const void *data, size_t size, void *userdata1, void *userdata2)
@@ -83,7 +90,7 @@ static void free_copy(const void *data, size_t size, void *userdata1, void *user
     free((void *)(uintptr_t)data);
 }
 
-static WNNStatus load_copy(WNNContext context, const WNNChainedStruct *chain, const void *data, size_t size,
+WNNStatus wnn_load_chained(WNNContext context, const WNNChainedStruct *chain, const void *data, size_t size,
                            WNNGraph *graph, size_t message_size, char *message)
 {
     WNNLoadGraphDescriptor descriptor = WNN_LOAD_GRAPH_DESCRIPTOR_INIT;
@@ -102,14 +109,14 @@ static WNNStatus load_copy(WNNContext context, const WNNChainedStruct *chain, co
 WNNStatus wnn_load_copy(WNNContext context, const void *data, size_t size, WNNGraph *graph,
                         size_t message_size, char *message)
 {
-    return load_copy(context, NULL, data, size, graph, message_size, message);
+    return wnn_load_chained(context, NULL, data, size, graph, message_size, message);
 }
 
 WNNStatus wnn_load_recompiling(WNNContext context, const void *data, size_t size, WNNGraph *graph,
                                size_t message_size, char *message)
 {
     const WNNRecompilable recompilable = WNN_RECOMPILABLE_INIT;
-    return load_copy(context, &recompilable.chain, data, size, graph, message_size, message);
+    return wnn_load_chained(context, &recompilable.chain, data, size, graph, message_size, message);
 }
 
 static uint64_t load_u64(const unsigned char *bytes)
@@ -285,8 +292,11 @@ static void spoil_word(unsigned char *head, size_t words, uint64_t *state)
     memcpy(at, &word, 4);
 }
 
-size_t wnn_try_spoiled(WNNContext context, const struct serialized *bytes, size_t count, uint64_t seed)
+size_t wnn_try_spoiled(WNNContext context, const struct serialized *bytes, const WNNConstantSource *source,
+                       size_t count, uint64_t seed)
 {
+    WNNRecompilable chain = WNN_RECOMPILABLE_INIT;
+    chain.chain.next = source ? &source->chain : NULL;
     WNNCompiledGraphInfo info = WNN_COMPILED_GRAPH_INFO_INIT;
     unsigned char *copy = malloc(bytes->size);
     uint64_t state = seed | 1;
@@ -305,7 +315,7 @@ size_t wnn_try_spoiled(WNNContext context, const struct serialized *bytes, size_
             else
                 spoil_word(copy + transcript, recorded_words, &state);
         wnn_seal_compiled(copy, bytes->size);
-        wnn_load_recompiling(context, copy, bytes->size, &graph, 0, NULL);
+        wnn_load_chained(context, &chain.chain, copy, bytes->size, &graph, 0, NULL);
         if (!graph)
             continue;
         wnn_compute_any(context, graph);

@@ -27,9 +27,14 @@ WNNStatus wnn_build_recompilable(WNNContext context, WNNGraphBuilder builder, si
                                  const WNNNamedOperand *outputs, WNNGraph *graph, size_t message_size,
                                  char *message);
 
+// As a chain says, which may be NULL, in the place of what `to` holds.
+WNNStatus wnn_save_chained(WNNGraph graph, const WNNChainedStruct *chain, struct serialized *to,
+                           size_t message_size, char *message);
 WNNStatus wnn_save_graph(WNNGraph graph, struct serialized *to, size_t message_size, char *message);
 
 // Loads a copy that is freed with the graph. Checksums are checked.
+WNNStatus wnn_load_chained(WNNContext context, const WNNChainedStruct *chain, const void *data, size_t size,
+                           WNNGraph *graph, size_t message_size, char *message);
 WNNStatus wnn_load_copy(WNNContext context, const void *data, size_t size, WNNGraph *graph,
                         size_t message_size, char *message);
 
@@ -48,7 +53,8 @@ void wnn_compute_any(WNNContext context, WNNGraph graph);
 
 // Loads bytes, which are right, `count` times with mistakes in the head and what was recorded, sealed so that
 // it is believed, and runs what is taken for a graph. Returns how often that was so. The context should have
-// limits.
-size_t wnn_try_spoiled(WNNContext context, const struct serialized *bytes, size_t count, uint64_t seed);
+// limits. `source`: of constants that are not in the bytes, or NULL.
+size_t wnn_try_spoiled(WNNContext context, const struct serialized *bytes, const WNNConstantSource *source,
+                       size_t count, uint64_t seed);
 
 #endif

@@ -32,6 +32,7 @@ static const char usage[] =
     "  --tensors              compute by dispatch()\n"
     "  --serialized           build what a second builder reads of the first one's bytes\n"
     "  --compiled             run what is loaded of the graph that was built and saved\n"
+    "  --weightless           likewise, without the bytes of constants that have names\n"
     "  --spoiled=N            with --compiled: load it N times with mistakes in its bytes too\n"
     "  --constants            inputs are constants, so that compiling a graph computes it\n"
     "  --target=TEXT          compile for a target that is described; with --save\n"
@@ -350,6 +351,7 @@ static bool read_options(struct program *program, int count, char **arguments)
         {"tensors", no_argument, NULL, 'm'},
         {"serialized", no_argument, NULL, 'z'},
         {"compiled", no_argument, NULL, 'c'},
+        {"weightless", no_argument, NULL, 'n'},
         {"spoiled", required_argument, NULL, 'o'},
         {"constants", no_argument, NULL, 'k'},
         {"target", required_argument, NULL, 'g'},
@@ -389,6 +391,9 @@ static bool read_options(struct program *program, int count, char **arguments)
             break;
         case 'c':
             program->subject.compiled = true;
+            break;
+        case 'n':
+            program->subject.weightless = true;
             break;
         case 'o':
             program->subject.spoiled_count = strtoul(optarg, NULL, 10);

@@ -6,6 +6,7 @@
 #include "conformance/compare.h"
 #include "conformance/compiled.h"
 #include "conformance/vector.h"
+#include "conformance/weightless.h"
 #include "ops/builder.h"
 
 #include <math.h>
@@ -375,12 +376,22 @@ static bool build_compiled(struct run *run, size_t count, const WNNNamedOperand 
     else if (!wnn_serialized_equal(&first, &second))
         done = fail(run, "what was loaded is saved as something else");
     if (done && run->subject->spoiled)
-        wnn_try_spoiled(run->subject->spoiled, &first, run->subject->spoiled_count,
+        wnn_try_spoiled(run->subject->spoiled, &first, NULL, run->subject->spoiled_count,
                         first.size * 0x9E3779B97F4A7C15u);
     wnnGraphRelease(built);
     free(first.data);
     free(second.data);
     return done;
+}
+
+static bool build_weightless(struct run *run, size_t count, const WNNNamedOperand *outputs)
+{
+    struct serialized bytes = {0};
+    char message[1024];
+    run->graph = wnn_build_weightless(run->subject->context, run->builder, count, outputs, count, &bytes,
+                                      sizeof message, message);
+    free(bytes.data);
+    return run->graph || fail(run, message);
 }
 
 // Compiled, and added to the file behind the number of its bytes.
@@ -430,6 +441,7 @@ static bool build(struct run *run)
                fail(run, "an expected output is not computed");
     }
     done = done && (run->subject->compiled      ? build_compiled(run, run->expected_count, outputs)
+                    : run->subject->weightless  ? build_weightless(run, run->expected_count, outputs)
                     : run->subject->saved_to    ? build_and_save(run, run->expected_count, outputs)
                     : run->subject->loaded_from ? load_saved(run)
                     : run->subject->serialized

@@ -24,6 +24,7 @@ struct subject {
     bool tensors;       // compute by dispatch()
     bool serialized;    // build what a second builder reads of the first one's bytes
     bool compiled;      // run what is loaded of the graph that was built and saved
+    bool weightless;    // run what is loaded of the graph that was saved without constants that have names
     WNNContext spoiled; // with `compiled`: loads it with mistakes too, so many times; or NULL
     size_t spoiled_count;
     bool constants;    // inputs are constants of the graph, so that compiling it is computing it

@@ -13,6 +13,7 @@
 #include "conformance/cross/strict.h"
 #include "conformance/reference/reference.h"
 #include "conformance/test.h"
+#include "conformance/weightless.h"
 #include "ops/builder.h"
 #include "runtime/context.h"
 
@@ -35,6 +36,7 @@ static const char usage[] =
     "  --backend=NAME    what to test (cpu)\n"
     "  --edges           sizes at which kernels cut their loops, in all graphs\n"
     "  --tensors         compute by dispatch()\n"
+    "  --weightless      saved without the bytes of constants that have names, and loaded\n"
     "  --strict          NaN, infinities, denormals and huge numbers, in strict mode\n"
     "  --without-pass=NAME  leave a pass of the compiler out; may be repeated\n"
     "  --coverage        print how often each operator was used\n";
@@ -45,7 +47,9 @@ struct side {
     WNNContext context;
     bool strict, missing; // missing: there is no device
     bool tensors;         // compute by dispatch()
+    bool weightless;      // of what was saved without weights
     struct random_kind kind;
+    uint64_t seed; // of the current graph
     WNNGraphBuilder builder;
     WNNGraph graph;
     struct random_graph recorded;
@@ -93,12 +97,26 @@ static bool record(struct side *side, uint64_t seed, struct text *message)
         wnn_text_add(message, "no builder");
         return false;
     }
+    side->seed = seed;
     wnn_random_graph(seed, side->kind, side->builder, &side->recorded);
     WNNError error;
     wnnGraphBuilderGetError(side->builder, &error);
     if (error.status != WNNStatus_Success)
         wnn_text_add(message, "%s: %s", wnnStatusName(error.status).data, error.message.data);
     return error.status == WNNStatus_Success;
+}
+
+static bool build_weightless(struct side *side, const WNNNamedOperand *outputs, struct text *message)
+{
+    char problem[1024];
+    struct serialized bytes = {0};
+    size_t count = side->recorded.output_count;
+    side->graph = wnn_build_weightless(side->context, side->builder, count, outputs, side->seed, &bytes,
+                                       sizeof problem, problem);
+    free(bytes.data);
+    if (!side->graph)
+        wnn_text_add(message, "%s", problem);
+    return side->graph != NULL;
 }
 
 static bool build(struct side *side, struct text *message)
@@ -108,8 +126,9 @@ static bool build(struct side *side, struct text *message)
     for (size_t i = 0; i < recorded->output_count; i++)
         outputs[i] =
             (WNNNamedOperand){{recorded->outputs[i].name, WNN_STRLEN}, recorded->outputs[i].value->operand};
-    return wnn_build_and_wait(side->context, side->builder, recorded->output_count, outputs, &side->graph,
-                              message);
+    return side->weightless ? build_weightless(side, outputs, message)
+                            : wnn_build_and_wait(side->context, side->builder, recorded->output_count,
+                                                 outputs, &side->graph, message);
 }
 
 static WNNNamedBuffer find_input(const struct random_graph *recorded, WNNStringView name)
@@ -386,17 +405,12 @@ static bool create(struct side *side, const char *name, const struct backend *ba
 static bool read_options(struct program *program, int count, char **arguments)
 {
     static const struct option options[] = {
-        {"count", required_argument, NULL, 'c'},
-        {"seed", required_argument, NULL, 's'},
-        {"start", required_argument, NULL, 'i'},
-        {"backend", required_argument, NULL, 'b'},
-        {"coverage", no_argument, NULL, 'v'},
-        {"without-pass", required_argument, NULL, 'p'},
-        {"tensors", no_argument, NULL, 't'},
-        {"strict", no_argument, NULL, 'x'},
-        {"edges", no_argument, NULL, 'e'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+        {"count", required_argument, NULL, 'c'}, {"seed", required_argument, NULL, 's'},
+        {"start", required_argument, NULL, 'i'}, {"backend", required_argument, NULL, 'b'},
+        {"coverage", no_argument, NULL, 'v'},    {"without-pass", required_argument, NULL, 'p'},
+        {"tensors", no_argument, NULL, 't'},     {"weightless", no_argument, NULL, 'w'},
+        {"strict", no_argument, NULL, 'x'},      {"edges", no_argument, NULL, 'e'},
+        {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
     };
     for (int option; (option = getopt_long(count, arguments, "", options, NULL)) != -1;) {
         switch (option) {
@@ -420,6 +434,9 @@ static bool read_options(struct program *program, int count, char **arguments)
             break;
         case 't':
             program->subjects[0].tensors = program->subjects[1].tensors = true;
+            break;
+        case 'w':
+            program->subjects[0].weightless = program->subjects[1].weightless = true;
             break;
         case 'x':
             program->strict = true;

@@ -215,13 +215,8 @@ static const WNNSavable savable = WNN_SAVABLE_INIT;
 
 static inline WNNStatus try_save(WNNGraph graph, bool without, struct serialized *to, char message[1024])
 {
-    WNNSaveGraphDescriptor descriptor = WNN_SAVE_GRAPH_DESCRIPTOR_INIT;
-    descriptor.nextInChain = without ? &weightless.chain : NULL;
-    descriptor.write = wnn_serialized_add;
-    descriptor.userdata1 = to;
-    to->size = 0;
     message[0] = 0;
-    return wnnGraphSaveSync(graph, &descriptor, 1024, message);
+    return wnn_save_chained(graph, without ? &weightless.chain : NULL, to, 1024, message);
 }
 
 static inline struct serialized save(WNNGraph graph)
@@ -234,25 +229,11 @@ static inline struct serialized save(WNNGraph graph)
     return bytes;
 }
 
-static inline void free_copy(const void *data, size_t size, void *userdata1, void *userdata2)
-{
-    (void)size;
-    (void)userdata1;
-    (void)userdata2;
-    free((void *)(uintptr_t)data);
-}
-
 static inline WNNStatus try_load(WNNContext on, const void *data, size_t size, const WNNChainedStruct *chain,
                                  WNNGraph *graph, char message[1024])
 {
-    WNNLoadGraphDescriptor descriptor = WNN_LOAD_GRAPH_DESCRIPTOR_INIT;
-    void *copy;
-    REQUIRE(!posix_memalign(&copy, 64, size));
-    memcpy(copy, data, size);
-    descriptor.nextInChain = chain;
-    descriptor.bytes = (WNNExternalBytes){NULL, copy, size, free_copy, NULL, NULL};
     message[0] = 0;
-    return wnnContextLoadGraphSync(on, &descriptor, graph, 1024, message);
+    return wnn_load_chained(on, chain, data, size, graph, 1024, message);
 }
 
 static inline WNNGraph load_chained(WNNContext on, const struct serialized *bytes,
