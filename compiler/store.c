@@ -204,16 +204,6 @@ static bool has_origin(const struct writer *writer, const struct constant *const
            (!constant->data || constant->origin->held <= constant->bytes);
 }
 
-static bool check_recorded(struct writer *writer, const struct transcript *transcript)
-{
-    for (size_t i = 0; i < transcript->constant_count; i++)
-        if (!has_origin(writer, transcript->constants[i]) &&
-            !wnn_constant_has_bytes(transcript->constants[i]))
-            return wnn_fail(writer->error, WNNStatus_NotSupportedError,
-                            "save: what was recorded has constants whose bytes are not there");
-    return true;
-}
-
 // Constants that were recorded are where the plan has them, if it has them still as they were.
 static bool collect_recorded(struct writer *writer)
 {
@@ -227,19 +217,22 @@ static bool collect_recorded(struct writer *writer)
         wnn_arena_allocate(&writer->arena, (transcript->constant_count + 1) * sizeof *writer->recorded);
     if (!addresses || !first || !writer->recorded)
         return wnn_fail_memory(writer->error);
-    if (!check_recorded(writer, transcript))
-        return false;
     for (size_t i = 0; i < blobs; i++)
         addresses[i] = (struct address){writer->blobs[i].data, writer->blobs[i].bytes, i};
-    for (size_t i = 0; i < transcript->constant_count; i++)
-        if (!has_origin(writer, transcript->constants[i]))
-            addresses[count++] =
-                (struct address){transcript->constants[i]->data, transcript->constants[i]->bytes, blobs + i};
+    for (size_t i = 0; i < transcript->constant_count; i++) {
+        const struct constant *constant = transcript->constants[i];
+        writer->recorded[i] = STORED_NONE;
+        if (has_origin(writer, constant))
+            continue;
+        if (!wnn_constant_has_bytes(constant))
+            return wnn_fail(writer->error, WNNStatus_NotSupportedError,
+                            "save: what was recorded has constants whose bytes are not there");
+        addresses[count++] = (struct address){constant->data, constant->bytes, blobs + i};
+    }
     find_first(addresses, count, first);
     for (size_t i = 0; i < transcript->constant_count; i++) {
         const struct constant *constant = transcript->constants[i];
         size_t other = first[blobs + i];
-        writer->recorded[i] = STORED_NONE;
         if (has_origin(writer, constant))
             continue;
         writer->recorded[i] = other < blobs       ? (uint32_t)other

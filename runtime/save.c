@@ -74,6 +74,11 @@ static void drop_save(WNNContext context, struct request *base)
 
 static const struct request_kind save_kind = {.run = run_save, .drop = drop_save};
 
+static bool is_weightless(const WNNSaveGraphDescriptor *descriptor)
+{
+    return wnn_chained(descriptor->nextInChain, WNNSType_Weightless) != NULL;
+}
+
 static bool check(WNNGraph graph, const WNNSaveGraphDescriptor *descriptor, struct error *error)
 {
     if (error->status != WNNStatus_Success || !wnn_context_usable(graph->context, error))
@@ -89,7 +94,7 @@ static bool check(WNNGraph graph, const WNNSaveGraphDescriptor *descriptor, stru
     if (!graph->context->backend->describe_target)
         return wnn_fail(error, WNNStatus_NotSupportedError, "save: the backend %s does not save graphs",
                         graph->context->backend->name);
-    bool weightless = wnn_chained(descriptor->nextInChain, WNNSType_Weightless) != NULL;
+    bool weightless = is_weightless(descriptor);
     if (graph->weightless && !weightless && (!graph->savable || graph->promised))
         return wnn_fail(error, WNNStatus_InvalidStateError,
                         "save: the graph has no bytes of its constants; it can be saved as WNNWeightless");
@@ -114,7 +119,7 @@ WNNFuture wnnGraphSave(WNNGraph graph, const WNNSaveGraphDescriptor *descriptor,
         (request = wnn_request_create(context, &save_kind, sizeof *request, &error))) {
         wnn_graph_ref(graph);
         request->graph = graph;
-        request->weightless = wnn_chained(descriptor->nextInChain, WNNSType_Weightless) != NULL;
+        request->weightless = is_weightless(descriptor);
         request->write = descriptor->write;
         request->userdata1 = descriptor->userdata1;
         request->userdata2 = descriptor->userdata2;

@@ -364,6 +364,33 @@ static void test_recompiled(void)
     }
 }
 
+// The constant is read by a pass, which needs no more than its type.
+static size_t record_unread(WNNGraphBuilder b, WNNNamedOperand *outputs)
+{
+    WNNOperand x = input(b, "x", DIMS(3, 4)), unread = floats(b, DIMS(7, 4));
+    size_t count = 0;
+    add(outputs, &count, "y",
+        wnnGraphBuilderConcat(
+            b, 2, (WNNOperand[]){x, wnnGraphBuilderSlice(b, unread, LIST(0, 0), LIST(0, 4), NULL)}, 0, NULL));
+    return count;
+}
+
+// The plan has all bytes, what was recorded has not.
+static void test_unread(void)
+{
+    struct serialized bytes = {0};
+    char message[1024];
+    WNNGraph built = build(context, record_unread, PROMISED, &recompilable.chain);
+    REQUIRE_EQUAL_INT(try_save(built, false, &bytes, message), WNNStatus_NotSupportedError);
+    REQUIRE_CONTAINS(message, "what was recorded has constants whose bytes are not there");
+    REQUIRE_EQUAL_INT(try_save(built, true, &bytes, message), WNNStatus_Success);
+    WNNGraph loaded = load_chained(other, &bytes, NULL);
+    require_same(compute(context, built), compute(other, loaded), true);
+    wnnGraphRelease(loaded);
+    wnnGraphRelease(built);
+    free(bytes.data);
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Bytes from a stranger
 // ---------------------------------------------------------------------------------------------------------------
@@ -577,6 +604,7 @@ int main(int argc, char **argv)
     CASE(test_given_back());
     CASE(test_shared());
     CASE(test_recompiled());
+    CASE(test_unread());
     CASE(test_stranger(record_rows));
     CASE(test_stranger(record_told));
     CASE(test_ends());
