@@ -25,6 +25,13 @@ static inline bool create_vulkan_matrices(const struct backend_options *options,
     return wnn_vulkan_create(options, &(struct gpu_origin){.matrices = true}, state, error);
 }
 
+static inline bool create_vulkan_places_hidden(const struct backend_options *options, void **state,
+                                               struct error *error)
+{
+    return wnn_vulkan_create(options, &(struct gpu_origin){.matrices = true, .hides_places = true}, state,
+                             error);
+}
+
 // Submissions may take any time: none is ever measured, and recorded anew.
 static inline bool create_vulkan_unhurried(const struct backend_options *options, void **state,
                                            struct error *error)
@@ -67,6 +74,13 @@ static inline const struct backend *vulkan_matrices(void)
     return vulkan_as(&backend, "vulkan-matrices", create_vulkan_matrices);
 }
 
+// The same, where the places of elements are not known.
+static inline const struct backend *vulkan_places_hidden(void)
+{
+    static struct backend backend;
+    return vulkan_as(&backend, "vulkan-places-hidden", create_vulkan_places_hidden);
+}
+
 static inline const struct backend *vulkan_unhurried(void)
 {
     static struct backend backend;
@@ -88,6 +102,8 @@ static inline const struct backend *find_backend(const char *name)
         return vulkan_minimal();
     if (strcmp(name, "vulkan-matrices") == 0)
         return vulkan_matrices();
+    if (strcmp(name, "vulkan-places-hidden") == 0)
+        return vulkan_places_hidden();
     if (strcmp(name, "vulkan-unhurried") == 0)
         return vulkan_unhurried();
     if (strcmp(name, "vulkan-hurried") == 0)

@@ -14,6 +14,7 @@
 #include "vulkan/device/described.h"
 #include "vulkan/device/open.h"
 #include "vulkan/device/probe.h"
+#include "vulkan/ops/attention_tiles.h"
 
 #include <math.h>
 #include <string.h>
@@ -683,6 +684,24 @@ static bool multiplies_right(struct vulkan *vulkan, WNNDataType type)
     return right;
 }
 
+static bool knows_places(struct vulkan *vulkan)
+{
+    static const struct gpu_operator places = {.lower = wnn_lower_places};
+    uint32_t in[1] = {0}, out[WNN_PLACES] = {0};
+    struct operand operands[] = {{.type = {WNNDataType_Uint32, {1, {1}}}},
+                                 {.type = {WNNDataType_Uint32, {1, {WNN_PLACES}}}}};
+    struct operand *inputs[] = {&operands[0]}, *outputs[] = {&operands[1]};
+    const struct node node = {
+        .op = WNN_OP_identity, .in = inputs, .out = outputs, .in_count = 1, .out_count = 1};
+    const void *from[] = {in};
+    void *to[] = {out};
+    struct error ignored = {0};
+    // As in test_device, a device that is described does what those do that are known.
+    return wnn_may_know_places(&vulkan->gpu.can) &&
+           run_operator(vulkan, &places, &node, from, to, &ignored) &&
+           (vulkan->gpu.is_described || wnn_are_places(out));
+}
+
 // Matrix units that are wrong are as good as none. Before the first graph that could use them, since their
 // kernels take long to compile.
 static void test_matrices(struct vulkan *vulkan)
@@ -693,6 +712,7 @@ static void test_matrices(struct vulkan *vulkan)
     can->half_matrices = vulkan->untested[0];
     if (can->half_matrices.m > 0 && !multiplies_right(vulkan, WNNDataType_Float16))
         can->half_matrices = (struct matrix_size){0};
+    can->known_places = knows_places(vulkan);
     can->bfloat16_matrices = vulkan->untested[1];
     if (can->bfloat16_matrices.m > 0 && !multiplies_right(vulkan, WNNDataType_Float32))
         can->bfloat16_matrices = (struct matrix_size){0};

@@ -272,7 +272,7 @@ static void test_random(const struct backend *backend, unsigned count, uint32_t 
     REQUIRE_EQUAL_INT(expanded, 0);
     if (strncmp(backend->name, "vulkan-", 7) == 0) // a processor may do without
         REQUIRE_EQUAL_INT(in_tiles, count);
-    if (strcmp(backend->name, "vulkan-matrices") == 0)
+    if (strcmp(backend->name, "vulkan-matrices") == 0 || strcmp(backend->name, "vulkan-places-hidden") == 0)
         REQUIRE(on_units * 3 >= count);
     wnnContextRelease(reference);
     wnnContextRelease(context);
@@ -354,10 +354,12 @@ int main(int argc, char **argv)
     if (on_vulkan) {
         CASE(test_random(find_backend("vulkan-minimal"), 20, 2));
         CASE(test_random(find_backend("vulkan-matrices"), 14, 3));
+        CASE(test_random(find_backend("vulkan-places-hidden"), 14, 3));
         CASE(test_memory(backend, WNNDataType_Float16));
         CASE(test_memory(backend, WNNDataType_Float32));
         CASE(test_long(find_backend("vulkan-minimal")));
         CASE(test_long(find_backend("vulkan-matrices")));
+        CASE(test_long(find_backend("vulkan-places-hidden")));
     }
     return cases_end();
 }

@@ -8,6 +8,7 @@
 #include "conformance/unit/require.h"
 #include "lib/half.h"
 #include "vulkan/device/open.h"
+#include "vulkan/ops/attention_tiles.h"
 #include "vulkan/ops/gemm_cooperative.h"
 #include "vulkan/program/spirv.h"
 
@@ -124,6 +125,27 @@ static void compare(const struct test_case *t, const struct product *p, const vo
     }
 }
 
+// Runs a program, which ends with that; the output is read back.
+static void finish(struct program *program, const struct tensor *out)
+{
+    struct error error = {0};
+    struct recording recording = {0};
+    struct step *copy = wnn_program_add(program, STEP_COPY, NULL);
+    REQUIRE(copy);
+    copy->binding_count = 2;
+    copy->bindings[0] = (struct binding){out->region, false};
+    copy->bindings[1] = (struct binding){{&readback, 0, out->region.bytes}, true};
+    bool done = wnn_program_finish(program, &error) &&
+                wnn_program_record(program, &(struct record_params){0}, &recording, &error);
+    for (size_t i = 0; done && i < recording.count; i++)
+        done = wnn_gpu_run(&gpu, &command_pool, recording.commands[i], &error);
+    if (!done || !wnn_buffer_invalidate(&gpu, &readback, &error))
+        fprintf(stderr, "%s\n", error.message);
+    REQUIRE(error.status == WNNStatus_Success);
+    wnn_recording_free(&recording);
+    wnn_program_free(program);
+}
+
 static void run(const struct test_case *t)
 {
     static const size_t from_b = 1 << 20, from_c = 2 << 20, from_out = 3 << 20, from_scratch = 4 << 20;
@@ -183,7 +205,6 @@ static void run(const struct test_case *t)
         .op = WNN_OP_matmul, .in = inputs, .out = outputs, .in_count = 2, .out_count = 1};
     struct error error = {0};
     struct program program;
-    struct recording recording = {0};
     struct lowering lowering = {.gpu = &gpu, .program = &program, .node = &node, .error = &error};
     lowering.scratch = (struct region){&arena, from_scratch, t->scratch * out.count * sizeof(float)};
     REQUIRE(lowering.scratch.bytes <= SCRATCH);
@@ -197,21 +218,8 @@ static void run(const struct test_case *t)
     }
     REQUIRE(!lowering.failed);
     REQUIRE(program.dispatches == (t->scratch ? 2 : 1));
-    struct step *copy = wnn_program_add(&program, STEP_COPY, NULL);
-    REQUIRE(copy);
-    copy->binding_count = 2;
-    copy->bindings[0] = (struct binding){out.region, false};
-    copy->bindings[1] = (struct binding){{&readback, 0, out.region.bytes}, true};
-    bool done = wnn_program_finish(&program, &error) &&
-                wnn_program_record(&program, &(struct record_params){0}, &recording, &error);
-    for (size_t i = 0; done && i < recording.count; i++)
-        done = wnn_gpu_run(&gpu, &command_pool, recording.commands[i], &error);
-    if (!done || !wnn_buffer_invalidate(&gpu, &readback, &error))
-        fprintf(stderr, "%s\n", error.message);
-    REQUIRE(error.status == WNNStatus_Success);
+    finish(&program, &out);
     compare(t, &p, readback.mapped);
-    wnn_recording_free(&recording);
-    wnn_program_free(&program);
 }
 
 static void test_products(WNNDataType type)
@@ -275,6 +283,34 @@ static void test_products(WNNDataType type)
                                         .b_turned = tile % 2 == 0};
         run(&large);
     }
+}
+
+// Which elements invocations have is known of what is emulated, and of devices where the lanes of a subgroup
+// have those that attention takes for granted; any other answer is none.
+static void test_places(void)
+{
+    struct tensor out = place(WNNDataType_Uint32, 0, 0, WNN_PLACES);
+    struct error error = {0};
+    struct program program;
+    struct lowering lowering = {.gpu = &gpu, .program = &program, .out = &out, .error = &error};
+    uint32_t places[WNN_PLACES];
+    REQUIRE(gpu.can.matrix_units != MATRIX_UNITS_EMULATED || wnn_may_know_places(&gpu.can));
+    if (!wnn_may_know_places(&gpu.can))
+        return;
+    wnn_program_init(&program, &gpu, &pipelines);
+    wnn_lower_places(&lowering);
+    REQUIRE(!lowering.failed);
+    finish(&program, &out);
+    memcpy(places, readback.mapped, sizeof places);
+    REQUIRE(gpu.can.matrix_units != MATRIX_UNITS_EMULATED || wnn_are_places(places));
+    for (unsigned i = 0; i < WNN_PLACES; i += 37) {
+        places[i] ^= 1;
+        REQUIRE(!wnn_are_places(places));
+        places[i] ^= 1;
+    }
+    gpu.can.hides_places = true;
+    REQUIRE(!wnn_may_know_places(&gpu.can));
+    gpu.can.hides_places = false;
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -434,7 +470,8 @@ int main(int argc, char **argv)
     REQUIRE(wnn_buffer_create(&gpu, (4 << 20) + SCRATCH, BUFFER_DEVICE, &arena, &error));
     REQUIRE(wnn_buffer_create(&gpu, 1 << 20, BUFFER_READBACK, &readback, &error));
     if (gpu.can.half_matrices.m > 0)
-        CASE(test_products(WNNDataType_Float16));
+        CASE(test_places());
+    CASE(test_products(WNNDataType_Float16));
     if (gpu.can.bfloat16_matrices.m > 0)
         CASE(test_products(WNNDataType_Float32));
     wnn_buffer_free(&gpu, &readback);

@@ -51,7 +51,7 @@ struct capabilities {
     uint32_t groups[3];              // work groups of a dispatch
     uint32_t shared_bytes;
     uint32_t invocations; // of a work group
-    uint32_t shuffles;    // of these, so many in a row hand one another values; 0: none do
+    uint32_t shuffles;    // of these, so many in a row hand one another values, and vote; 0: none do
     uint32_t buffers;     // of a shader, up to GPU_BUFFERS
     uint32_t
         max_push_constants;   // parameters that a dispatch can be given by push constants, up to GPU_PUSHED
@@ -70,7 +70,10 @@ struct capabilities {
     // Matrix units, of operands of float16 or bfloat16 with sums of float32.
     enum matrix_units matrix_units;
     struct matrix_size half_matrices, bfloat16_matrices;
-    uint32_t subgroup;    // invocations
+    uint32_t subgroup; // invocations
+    bool known_places; // where each invocation has which elements of half_matrices; known when a shader has
+                       // run (wnn_lower_places)
+    bool hides_places; // tests: that is never known
     bool always_matrices; // tests: however small
     unsigned matrix_tile; // tests: from 1 on, in as many splits as there is room for; 0: what suits
 };

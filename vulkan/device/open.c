@@ -358,8 +358,9 @@ static void read_shuffles(struct gpu *gpu)
     if (!wnn_gpu_has_extension(gpu, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME))
         return;
     gpu->vk.GetPhysicalDeviceProperties2(gpu->physical, &properties);
+    VkSubgroupFeatureFlags needed = VK_SUBGROUP_FEATURE_SHUFFLE_BIT | VK_SUBGROUP_FEATURE_VOTE_BIT;
     if (subgroups.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT &&
-        subgroups.supportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT &&
+        (subgroups.supportedOperations & needed) == needed &&
         sizes.minSubgroupSize == sizes.maxSubgroupSize && sizes.maxSubgroupSize <= 64)
         gpu->can.shuffles = subgroups.subgroupSize;
 }
@@ -585,6 +586,7 @@ bool wnn_gpu_open(struct gpu *gpu, const struct backend_options *options, const 
     describe_device(gpu, gpu->physical, gpu->info.index, &gpu->info);
     if (origin->matrices)
         wnn_cooperative_emulate(gpu);
+    gpu->can.hides_places = origin->hides_places;
     return true;
 }
 

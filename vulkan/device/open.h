@@ -14,6 +14,7 @@ struct gpu_origin {
     bool apart;                    // tests: as if the device had memory of its own, which the host can map
     double budget;                 // tests: instead of GPU_BUDGET; 0: that
     bool matrices;                 // tests: all products on matrix units, emulated where there are none
+    bool hides_places;             // tests: capabilities.hides_places
     struct string target;          // a device that is described; empty: one that is there
 };
 

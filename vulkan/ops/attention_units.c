@@ -4,19 +4,36 @@
 #include "vulkan/ops/matrix_units.h"
 
 enum {
-    MAX_REGISTERS = 208,    // of an invocation, for what lasts as long as a round
-    FEW_REGISTERS = 72,     // so few that a processor has room for two work groups of many subgroups
-    MANY_SUBGROUPS = 8,     // of a large work group, which reads keys and values less often;
-    LARGE_GROUPS = 2 * 132, // so many at once on an H200
-    MIN_SIZE = 16           // rows, keys, and what is in a row
+    MAX_REGISTERS = 208, // of an invocation, for what lasts as long as a round
+    PROCESSORS = 132,    // of an H200
+    MIN_SIZE = 16,       // rows, keys, and what is in a row
+    PLACES = 8           // elements of a matrix that an invocation has, where places are known
 };
 
-// Subgroups of so many parts of the matrix size's rows, and keys at a time; from the best to the least.
+// Subgroups of so many parts of the matrix size's rows, and keys at a time; from the best to the least. Large
+// work groups read keys and values less often: they are taken where there are so many at once that those that
+// run last are nearly as many as those before, and where invocations need no more registers than these.
 struct units {
     uint32_t subgroups, parts, keys;
+    uint32_t at_once, registers; // 0: not of large ones
+    bool known;                  // only where places are
+    bool unknown;                // or only where they are not
 };
-static const struct units all[] = {
-    {MANY_SUBGROUPS, 1, 32}, {4, 1, 64}, {4, 1, 32}, {4, 1, 16}, {2, 1, 32}, {2, 1, 16}, {1, 1, 16}};
+static const struct units all[] = {{4, 2, 32, 2 * PROCESSORS, 160, .known = true},
+                                   {8, 1, 128, PROCESSORS, 160, .known = true},
+                                   {8, 1, 64, PROCESSORS, 160, .known = true},
+                                   {8, 1, 32, 2 * PROCESSORS, 72, .unknown = true},
+                                   {4, 1, 64},
+                                   {4, 1, 32},
+                                   {4, 1, 16},
+                                   {2, 1, 32},
+                                   {2, 1, 16},
+                                   {1, 1, 16}};
+
+static uint32_t divide_up(uint32_t a, uint32_t b)
+{
+    return a / b + (a % b != 0);
+}
 
 static uint32_t padded(uint32_t size, uint32_t unit)
 {
@@ -47,14 +64,15 @@ static bool fits(const struct capabilities *can, const struct attention_matrices
     uint32_t queries = room_of(rows, depth),
              keys = is_along(m, KEY) ? room_of(depth, units->keys) : room_of(units->keys, depth),
              values = is_along(m, VALUE) ? room_of(width, units->keys) : room_of(units->keys, width);
-    uint32_t slab = size->m * (units->keys / 4 | 1), rounds = keys + values;
+    uint32_t across = can->known_places ? size->n : units->keys, slab = size->m * (across / 4 | 1),
+             rounds = keys + values, numbers = invocations + (can->known_places ? 0 : units->subgroups);
     if (can->matrix_units == MATRIX_UNITS_EMULATED) {
         rounds += queries;
         slab += units->parts * size->m * (units->keys / 8 | 1);
     } else {
         rounds = rounds > queries ? rounds : queries;
     }
-    uint32_t shared = 16 * (rounds + units->subgroups * slab) + 4 * (invocations + units->subgroups);
+    uint32_t shared = 16 * (rounds + units->subgroups * slab) + 4 * numbers;
     return invocations <= can->invocations && shared <= can->shared_bytes && can->subgroup % size->m == 0 &&
            units->keys % size->n == 0 && units->keys % size->k == 0 && units->keys % (8 * lanes) == 0 &&
            size->n % 4 == 0 && size->m * size->n % can->subgroup == 0;
@@ -69,13 +87,17 @@ static uint32_t registers_of(const struct capabilities *can, const struct attent
            units->keys * (a->depth + a->width) / 2 / invocations;
 }
 
-// Whether work groups of many subgroups are better than more that are smaller: there are enough for a device,
-// and those that run last are nearly as many as those before.
-static bool is_for_many(const struct attention_matrices *m, uint32_t rows, uint32_t registers)
+static bool suits(const struct capabilities *can, const struct attention_matrices *m,
+                  const struct units *units, uint32_t rows, uint32_t registers)
 {
-    uint64_t groups = (uint64_t)m->count * ((m->rows + rows - 1) / rows),
-             rounds = (groups + LARGE_GROUPS - 1) / LARGE_GROUPS;
-    return registers <= FEW_REGISTERS && 10 * groups >= 9 * rounds * LARGE_GROUPS;
+    if (can->known_places ? units->unknown : units->known)
+        return false;
+    if (units->at_once == 0 || (can->always_matrices && units->known))
+        return true;
+    // Where places are known, work groups are so short that others begin when one ends.
+    uint64_t groups = (uint64_t)m->count * divide_up(m->rows, rows),
+             rounds = units->known ? 1 : (groups + units->at_once - 1) / units->at_once;
+    return registers <= units->registers && 10 * groups >= 9 * rounds * units->at_once;
 }
 
 // How bad it is: rows that there are not; then, more registers than there are. UINT32_MAX: not to be taken.
@@ -85,7 +107,7 @@ static uint32_t cost_of(const struct capabilities *can, const struct attention_m
     uint32_t rows = units->subgroups * units->parts * can->half_matrices.m;
     uint32_t registers = registers_of(can, m->attention, units);
     bool wasted = m->rows <= rows / 2;
-    if (units->subgroups == MANY_SUBGROUPS && !is_for_many(m, rows, registers))
+    if (!suits(can, m, units, rows, registers))
         return UINT32_MAX;
     return (wasted ? rows << 16 : 0) + (registers > MAX_REGISTERS ? registers : 0);
 }
@@ -205,23 +227,67 @@ static void add_lines(struct shader *shader, const char *name, const struct atte
         name, length, name, m->columns[operand]);
 }
 
-void wnn_describe_attention_units(struct shader *shader, const struct attention_matrices *m,
-                                  const struct attention_schedule *schedule)
+static void describe_units(struct shader *shader, const struct units *units, uint32_t depth, uint32_t width)
 {
     const struct capabilities *can = &shader->lowering->gpu->can;
     const struct matrix_size *size = &can->half_matrices;
-    const struct units *units = schedule->tile;
     wnn_shader_matrices(shader, true);
     shader->local_size = units->subgroups * can->subgroup;
     wnn_shader_define(shader, "SUBGROUPS", "%uu", units->subgroups);
     wnn_shader_define(shader, "PARTS", "%uu", units->parts);
     wnn_shader_define(shader, "KEYS_AT_ONCE", "%uu", units->keys);
-    wnn_shader_define(shader, "DEPTH_PADDED", "%uu", padded(m->attention->depth, size->k));
-    wnn_shader_define(shader, "WIDTH_PADDED", "%uu", padded(m->attention->width, size->n));
+    wnn_shader_define(shader, "DEPTH_PADDED", "%uu", padded(depth, size->k));
+    wnn_shader_define(shader, "WIDTH_PADDED", "%uu", padded(width, size->n));
+}
+
+void wnn_describe_attention_units(struct shader *shader, const struct attention_matrices *m,
+                                  const struct attention_schedule *schedule)
+{
+    const struct units *units = schedule->tile;
+    describe_units(shader, units, m->attention->depth, m->attention->width);
+    wnn_shader_define(shader, "PLACES", "0");
+    wnn_shader_define(shader, "KNOWN", "%d", shader->lowering->gpu->can.known_places);
     wnn_shader_define(shader, "WHOLE_TILES", "%d", m->attention->columns % units->keys == 0);
     wnn_shader_define(shader, "KEYS_ALONG", "%d", is_along(m, KEY));
     wnn_shader_define(shader, "VALUES_ALONG", "%d", is_along(m, VALUE));
     add_query(shader, m);
     add_lines(shader, "key", m, KEY);
     add_lines(shader, "value", m, VALUE);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Places
+// ---------------------------------------------------------------------------------------------------------------
+
+bool wnn_may_know_places(const struct capabilities *can)
+{
+    const struct matrix_size *size = &can->half_matrices;
+    return size->m == 16 && size->n == 16 && size->k == 16 && can->subgroup == 32 && !can->hides_places &&
+           (can->matrix_units == MATRIX_UNITS_EMULATED ||
+            (can->matrix_units == MATRIX_UNITS_KHR && can->shuffles == can->subgroup));
+}
+
+void wnn_lower_places(struct lowering *lowering)
+{
+    struct shader shader;
+    wnn_shader_begin(&shader, lowering, "attention_units", SIZE_MAX);
+    describe_units(&shader, &(struct units){1, 1, 16, .known = true}, 16, 16);
+    wnn_shader_define(&shader, "PLACES", "1");
+    wnn_shader_define(&shader, "KNOWN", "1");
+    wnn_shader_define(&shader, "KEYS_ALONG", "0");
+    wnn_shader_define(&shader, "VALUES_ALONG", "0");
+    unsigned k = wnn_shader_bind(&shader, &lowering->out[0].region, true);
+    wnn_shader_define(&shader, "tell(i, place)", "s%u(i, place)", k);
+    wnn_shader_end_grid(&shader, 1, 1, 1);
+}
+
+bool wnn_are_places(const uint32_t places[WNN_PLACES])
+{
+    bool known = true;
+    for (uint32_t i = 0; i < WNN_PLACES; i++) {
+        uint32_t lane = i / (2 * PLACES), e = i % PLACES;
+        uint32_t row = lane / 4 + e / 4 * 8, column = lane % 4 * 2 + e % 2 + e / 2 % 2 * 8;
+        known = known && places[i] == row * 16 + column;
+    }
+    return known;
 }

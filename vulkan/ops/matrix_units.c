@@ -7,7 +7,11 @@
     "#pragma use_vulkan_memory_model\n"                                                                      \
     "#extension GL_KHR_memory_scope_semantics : require\n"                                                   \
     "#extension GL_KHR_shader_subgroup_basic : require\n"
-static const char khr_extensions[] = EXTENSIONS "#extension GL_EXT_spirv_intrinsics : require\n";
+static const char khr_extensions[] =
+    EXTENSIONS "#extension GL_EXT_spirv_intrinsics : require\n"
+               "#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require\n"
+               "#extension GL_KHR_shader_subgroup_shuffle : require\n"
+               "#extension GL_KHR_shader_subgroup_vote : require\n";
 static const char nv_extensions[] =
     EXTENSIONS "#extension GL_NV_cooperative_matrix : require\n"
                "#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require\n";

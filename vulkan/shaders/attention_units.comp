@@ -2,12 +2,15 @@
 //
 // Attention of float16 on the matrix units of the device. A subgroup has PARTS parts of PART_M rows of the query in
 // registers, and meets KEYS_AT_ONCE keys and values at a time, which lie in shared memory for all subgroups while the
-// next are on their way. The sums of products pass through shared memory, since only there it is known which is which:
-// LANES invocations of a row make weights of float16 of them, which are read back as a matrix.
+// next are on their way.
 //
 // Weights are powers of two of the scores over a base, which is the greatest score of the row when it was taken. It is
 // taken anew only where a score is SLACK above it, so that sums are seldom shrunk. Scores that are NaN need not be the
 // greatest, since what is made of them is NaN whatever the base is.
+//
+// Where it is KNOWN which elements of a matrix an invocation has (the test PLACES), four invocations that have two rows make
+// weights of their scores where these are. Elsewhere scores pass through shared memory: LANES invocations of a row make
+// weights of float16 of them, which are read back as a matrix.
 
 #define KHR      1 // as in cooperative.comp
 #define NV       2
@@ -34,7 +37,7 @@
 
 // Of a subgroup: scores of a part in quads, and weights in chunks, which take their place. Emulated matrices stay where
 // they are read from.
-#define SCORE_PITCH ((KEYS_AT_ONCE / 4u) | 1u)
+#define SCORE_PITCH (((KNOWN == 1 ? PART_N : KEYS_AT_ONCE) / 4u) | 1u)
 #define SCORE_ROOM (PART_M * SCORE_PITCH)
 #define WEIGHT_PITCH ((KEYS_AT_ONCE / 8u) | 1u)
 #define WEIGHT_ROOM (PART_M * WEIGHT_PITCH)
@@ -52,7 +55,9 @@
 
 shared uvec4 pool[SLABS_FROM + SUBGROUPS * SLAB];
 shared float of_lanes[INVOCATIONS];
+#if !KNOWN
 shared uint votes[SUBGROUPS];
+#endif
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Matrices of PART_M x PART_K, PART_K x PART_N and PART_M x PART_N elements
@@ -82,6 +87,29 @@ void write_sum(spirv_by_reference uvec4 to, MATRIX_SUM sum, int layout_of, uint 
 INSTRUCTION(4459) MATRIX_SUM multiply_add(MATRIX_A a, MATRIX_B b, MATRIX_SUM sum);
 spirv_instruction(id = 80) MATRIX_SUM all_of(float x);
 spirv_instruction(id = 133) MATRIX_SUM shrink(MATRIX_SUM x, MATRIX_SUM y);
+#if KNOWN
+spirv_instruction(id = 81) float element_of(MATRIX_SUM sum, spirv_literal int e);
+spirv_instruction(id = 81) float16_t half_of(MATRIX_A operand, spirv_literal int e);
+spirv_instruction(id = 82) MATRIX_SUM with_element(float x, MATRIX_SUM sum, spirv_literal int e);
+spirv_instruction(id = 82) MATRIX_A with_element(float16_t x, MATRIX_A a, spirv_literal int e);
+#define PUT_ELEMENT(sum, e, x) sum = with_element(x, sum, e)
+#define PUT_WEIGHTS(weights, e, pair, place)                                                                         \
+    {                                                                                                                \
+        f16vec2 two = unpackFloat2x16(stored_halves(pair));                                                          \
+        weights = with_element(two.y, with_element(two.x, weights, e), e + 1);                                       \
+    }
+#define ANY(x) subgroupAny(x)
+float greatest(float x)
+{
+    x = max(x, subgroupShuffleXor(x, 1u));
+    return max(x, subgroupShuffleXor(x, 2u));
+}
+float total(float x)
+{
+    x += subgroupShuffleXor(x, 1u);
+    return x + subgroupShuffleXor(x, 2u);
+}
+#endif
 #define SHRINKS(factor) (factor)
 #define READ_A(matrix, index, pitch) matrix = read_a(pool[index], 0, pitch, 0x30, BY_WORKGROUP)
 #define READ_B(matrix, index, pitch, turned) matrix = read_b(pool[index], turned, pitch, 0x30, BY_WORKGROUP)
@@ -102,7 +130,7 @@ spirv_instruction(id = 133) MATRIX_SUM shrink(MATRIX_SUM x, MATRIX_SUM y);
 #define WRITE_SUM(index, pitch, sum) coopMatStoreNV(sum, pool, index, pitch, false)
 
 #else
-// What is read stays where it is; an invocation has every SUBGROUP-th of the sums.
+// What is read stays where it is.
 #define OWN (PART_M * PART_N / SUBGROUP)
 struct Sum { float own[OWN]; };
 struct Place { uint index, pitch, turned; };
@@ -114,7 +142,12 @@ struct Place { uint index, pitch, turned; };
 #define READ_B(matrix, index, pitch, turned) matrix = Place(index, pitch, uint(turned))
 #define READ_SUM(matrix, index, pitch) matrix = read_own(index, pitch)
 #define WRITE_SUM(index, pitch, sum) write_own(index, pitch, sum)
-uint place_of(uint e) { return e * SUBGROUP + gl_LocalInvocationIndex % SUBGROUP; }
+// As KNOWN matrices are.
+uint place_of(uint e)
+{
+    uint lane = gl_LocalInvocationIndex % SUBGROUP;
+    return (lane / 4u + e / 4u * 8u) * PART_N + lane % 4u * 2u + e % 2u + e / 2u % 2u * 8u;
+}
 Sum all_of(float x)
 {
     Sum sum;
@@ -158,6 +191,37 @@ void write_own(uint index, uint pitch, Sum sum)
 }
 #endif
 
+#if MATRICES == EMULATED && KNOWN
+float element_of(Sum sum, uint e) { return sum.own[e]; }
+float half_of(Place p, uint e) { return element_at(p, place_of(e) / PART_N, place_of(e) % PART_N); }
+#define PUT_ELEMENT(sum, e, x) sum.own[e] = x
+#define PUT_WEIGHTS(weights, e, pair, place)                                                                         \
+    {                                                                                                                \
+        uint at = place_of(e) % PART_N;                                                                              \
+        weights = Place(place, WEIGHT_PITCH, 0u);                                                                    \
+        pool[place + place_of(e) / PART_N * WEIGHT_PITCH + at / 8u][at / 2u % 4u] = stored_halves(pair);             \
+    }
+#define ANY(x) (x)
+float greatest(float x)
+{
+    uint self = gl_LocalInvocationIndex, four = self & ~3u;
+    of_lanes[self] = x;
+    barrier();
+    x = max(max(of_lanes[four], of_lanes[four + 1u]), max(of_lanes[four + 2u], of_lanes[four + 3u]));
+    barrier();
+    return x;
+}
+float total(float x)
+{
+    uint self = gl_LocalInvocationIndex, four = self & ~3u;
+    of_lanes[self] = x;
+    barrier();
+    x = of_lanes[four] + of_lanes[four + 1u] + of_lanes[four + 2u] + of_lanes[four + 3u];
+    barrier();
+    return x;
+}
+#endif
+
 // Emulated, subgroups meet all together, and must agree on whether they do.
 #if MATRICES == EMULATED
 #define SUBGROUP_INDEX (gl_LocalInvocationIndex / SUBGROUP)
@@ -179,6 +243,41 @@ void write_own(uint index, uint pitch, Sum sum)
 #define SCORE_STEPS (KEYS_AT_ONCE / PART_N)
 #define OWN_CHUNKS (KEYS_AT_ONCE / 8u / LANES)
 
+// Rows whose bases and sums an invocation has: those of its elements, or of its lane.
+#if KNOWN
+#define BASES 2u
+#define ROW_OF(r) (LANE / 4u + (r) * 8u)
+#else
+#define BASES 1u
+#define ROW_OF(r) (LANE % PART_M)
+#endif
+// Of the elements of a matrix, which only constants may number.
+#define FOR_ELEMENTS(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
+#define FOR_PAIRS(DO) DO(0) DO(2) DO(4) DO(6)
+
+#if PLACES
+// The test of what is KNOWN: a matrix whose elements are their places is read as a sum and as an operand, and an
+// invocation says which elements it has.
+void main()
+{
+    uint self = gl_LocalInvocationIndex;
+    for (uint i = self; i < PART_M * PART_N / 4u; i += SUBGROUP)
+        pool[i] = floatBitsToUint(vec4(4u * i, 4u * i + 1u, 4u * i + 2u, 4u * i + 3u));
+    for (uint i = self; i < PART_M * PART_K / 8u; i += SUBGROUP)
+        pool[PART_M * PART_N / 4u + i] =
+            uvec4(stored_halves(vec2(8u * i, 8u * i + 1u)), stored_halves(vec2(8u * i + 2u, 8u * i + 3u)),
+                  stored_halves(vec2(8u * i + 4u, 8u * i + 5u)), stored_halves(vec2(8u * i + 6u, 8u * i + 7u)));
+    barrier();
+    MATRIX_SUM sum;
+    MATRIX_A operand;
+    READ_SUM(sum, 0u, PART_N / 4u);
+    READ_A(operand, PART_M * PART_N / 4u, PART_K / 8u);
+#define TELL_BOTH(e)                                                                                                     \
+    tell(self * 16u + uint(e), uint(element_of(sum, e)));                                                           \
+    tell(self * 16u + uint(e) + 8u, uint(half_of(operand, e)));
+    FOR_ELEMENTS(TELL_BOTH)
+}
+#else
 void main()
 {
     uint self = gl_LocalInvocationIndex, matrix = gl_WorkGroupID.z;
@@ -194,17 +293,20 @@ void main()
     barrier();
     MATRIX_A queries[PARTS * DEPTH_STEPS];
     MATRIX_SUM mixed[PARTS * WIDTH_STEPS];
-    float base[PARTS], sums[PARTS];
-    uint from_mask[PARTS];
+    float base[PARTS * BASES], sums[PARTS * BASES];
+    uint from_mask[PARTS * BASES];
     UNROLL for (uint i = 0u; i < PARTS; i++) {
         UNROLL for (uint d = 0u; d < DEPTH_STEPS; d++)
             READ_A(queries[i * DEPTH_STEPS + d],
                    (SUBGROUP_INDEX * PARTS + i) * PART_M * QUERY_PITCH + d * PART_K / 8u, QUERY_PITCH);
         UNROLL for (uint w = 0u; w < WIDTH_STEPS; w++)
             mixed[i * WIDTH_STEPS + w] = all_of(0.0);
-        base[i] = -INF;
-        sums[i] = 0.0;
-        from_mask[i] = mask_index(matrix) + mask_row_index(min(first_row + i * PART_M + row, ROWS - 1u));
+        UNROLL for (uint r = 0u; r < BASES; r++) {
+            base[i * BASES + r] = -INF;
+            sums[i * BASES + r] = 0.0;
+            from_mask[i * BASES + r] =
+                mask_index(matrix) + mask_row_index(min(first_row + i * PART_M + ROW_OF(r), ROWS - 1u));
+        }
     }
 
     uvec4 held_keys[KEY_HELD], held_values[VALUE_HELD];
@@ -255,6 +357,55 @@ void main()
         }
 
         MATRIX_A weights[PARTS * KEY_STEPS];
+#if KNOWN
+        UNROLL for (uint i = 0u; i < PARTS; i++) {
+            float own[SCORE_STEPS * 8u], top[2], factor[2];
+            top[0] = top[1] = -INF;
+            UNROLL for (uint n = 0u; n < SCORE_STEPS; n++) {
+#define TAKE(e)                                                                                                      \
+    {                                                                                                                \
+        uint key = keys + n * PART_N + LANE % 4u * 2u + uint(e % 2 + e / 2 % 2 * 8);                                     \
+        float score = element_of(scores[i * SCORE_STEPS + n], e) * SCALE;                                            \
+        score = WHOLE_TILES == 1 || key < end ? masked(score, from_mask[i * 2u + uint(e / 4)] + key * MASK_COLUMN) : -INF; \
+        own[n * 8u + uint(e)] = score;                                                                               \
+        top[e / 4] = max(top[e / 4], score);                                                                 \
+    }
+                FOR_ELEMENTS(TAKE)
+            }
+            bool taken[2];
+            UNROLL for (uint r = 0u; r < 2u; r++) {
+                top[r] = greatest(top[r]);
+                taken[r] = !(top[r] <= base[i * 2u + r] + SLACK);
+            }
+            if (ANY(taken[0] || taken[1])) {
+                UNROLL for (uint r = 0u; r < 2u; r++) {
+                    float before = base[i * 2u + r], after = taken[r] ? max(before, top[r]) : before;
+                    base[i * 2u + r] = after;
+                    factor[r] = taken[r] ? exp2(before - (after == -INF ? 0.0 : after)) : 1.0;
+                    sums[i * 2u + r] *= factor[r];
+                }
+                UNROLL for (uint w = 0u; w < WIDTH_STEPS; w++) {
+#define SHRINK(e)                                                                                                    \
+    PUT_ELEMENT(mixed[i * WIDTH_STEPS + w], e, element_of(mixed[i * WIDTH_STEPS + w], e) * factor[e / 4]);
+                    FOR_ELEMENTS(SHRINK)
+                }
+            }
+            UNROLL for (uint r = 0u; r < 2u; r++)
+                factor[r] = base[i * 2u + r] == -INF ? 0.0 : base[i * 2u + r];
+            UNROLL for (uint n = 0u; n < SCORE_STEPS; n++) {
+#define WEIGH(e)                                                                                                     \
+    {                                                                                                                \
+        vec2 pair = exp2(vec2(own[n * 8u + uint(e)], own[n * 8u + uint(e) + 1u]) - factor[e / 4]);               \
+        sums[i * 2u + uint(e / 4)] += pair.x + pair.y;                                                           \
+        PUT_WEIGHTS(weights[i * KEY_STEPS + n], e, pair, WEIGHTS_OF(i) + n * PART_K / 8u)                            \
+    }
+                FOR_PAIRS(WEIGH)
+            }
+        }
+#if MATRICES == EMULATED
+        barrier();
+#endif
+#else
         UNROLL for (uint i = 0u; i < PARTS; i++) {
             MEET();
             UNROLL for (uint n = 0u; n < SCORE_STEPS; n++)
@@ -305,6 +456,8 @@ void main()
             }
         }
 
+#endif
+
         UNROLL for (uint k = 0u; k < KEY_STEPS; k++)
             UNROLL for (uint w = 0u; w < WIDTH_STEPS; w++) {
                 MATRIX_B value;
@@ -320,13 +473,26 @@ void main()
 
     UNROLL for (uint i = 0u; i < PARTS; i++) {
         uint m = first_row + i * PART_M + row;
+        float sum = 0.0, greatest_score;
         MEET();
+#if KNOWN
+        UNROLL for (uint r = 0u; r < 2u; r++)
+            sums[i * 2u + r] = total(sums[i * 2u + r]);
+        UNROLL for (uint r = 0u; r < 2u && LANE % 4u == 0u; r++) {
+            of_lanes[SUBGROUP_INDEX * SUBGROUP + ROW_OF(r)] = sums[i * 2u + r];
+            of_lanes[SUBGROUP_INDEX * SUBGROUP + PART_M + ROW_OF(r)] = base[i * 2u + r];
+        }
+        MEET();
+        sum = of_lanes[numbers];
+        greatest_score = of_lanes[numbers + PART_M];
+#else
         of_lanes[SUBGROUP_INDEX * SUBGROUP + LANE] = sums[i];
         MEET();
-        float sum = 0.0;
         UNROLL for (uint k = 0u; k < LANES; k++)
             sum += of_lanes[numbers + k * PART_M];
-        attended to = begin_row(matrix, min(m, ROWS - 1u), base[i] * 0.693147181, sum, lane == 0u && m < ROWS);
+        greatest_score = base[i];
+#endif
+        attended to = begin_row(matrix, min(m, ROWS - 1u), greatest_score * 0.693147181, sum, lane == 0u && m < ROWS);
         UNROLL for (uint w = 0u; w < WIDTH_STEPS; w++) {
             MEET();
             WRITE_SUM(slab, SCORE_PITCH, mixed[i * WIDTH_STEPS + w]);
@@ -339,3 +505,4 @@ void main()
         }
     }
 }
+#endif
