@@ -39,9 +39,14 @@ static void put_operator(struct writer *w, size_t slot, int code, size_t count, 
     VECTOR(w, fields + 8, output);
 }
 
-// `names` false: tensors have none.
-static struct writer make_with(struct parts *p, bool names)
+#define MAX_WEIGHT_BYTES 512
+
+// `names` false: tensors have none. The data of the weights have so many bytes, of which more than they need
+// are zeros.
+static struct writer make_with(struct parts *p, bool names, size_t weight_bytes)
 {
+    unsigned char data[MAX_WEIGHT_BYTES] = {0};
+    memcpy(data, weights, sizeof weights);
     static const int32_t matrix[] = {2, 3}, open[] = {-1, 3};
     struct writer w = {.size = 8};
     memcpy(w.bytes + 4, "TFL3", 4);
@@ -55,7 +60,7 @@ static struct writer make_with(struct parts *p, bool names)
     p->buffers = put_vector(&w, root + 16, 3, NULL);
     TABLE(&w, p->buffers, ABSENT);
     size_t buffer = TABLE(&w, p->buffers + 4, REFERENCE);
-    put_data(&w, buffer, weights, sizeof weights);
+    put_data(&w, buffer, data, weight_bytes);
     buffer = TABLE(&w, p->buffers + 8, REFERENCE);
     put_data(&w, buffer, "1.5.0\0\0\0", 8);
     p->metadata = put_vector(&w, root + 24, 1, NULL);
@@ -81,7 +86,7 @@ static struct writer make_with(struct parts *p, bool names)
 
 static struct writer make(struct parts *p)
 {
-    return make_with(p, true);
+    return make_with(p, true, sizeof weights);
 }
 
 // Where a word is that a reference leads to, and of a table a field.
@@ -203,7 +208,7 @@ static void names(void)
 }
 
 // With the shape of the file, or another one; after the model was released, as weights are lent to the graph.
-static void compute_rows_of(WNNModel model, uint32_t rows)
+static void compute_with(WNNModel model, uint32_t rows, const float w[3])
 {
     struct lab lab = begin();
     WNNModelInputValue value = WNN_MODEL_INPUT_VALUE_INIT;
@@ -229,11 +234,16 @@ static void compute_rows_of(WNNModel model, uint32_t rows)
     REQUIRE_EQUAL_INT(wnnContextComputeSync(lab.context, &descriptor, sizeof message, message),
                       WNNStatus_Success);
     for (uint32_t i = 0; i < 3 * rows; i++) {
-        float sum = x[i] + weights[i % 3];
+        float sum = x[i] + w[i % 3];
         REQUIRE(y[i] == (sum > 0 ? sum : 0));
     }
     wnnGraphRelease(graph);
     end(&lab);
+}
+
+static void compute_rows_of(WNNModel model, uint32_t rows)
+{
+    compute_with(model, rows, weights);
 }
 
 static void compute_rows(uint32_t rows)
@@ -254,7 +264,7 @@ static void compute(void)
 static void without_names(void)
 {
     struct parts p;
-    struct writer bytes = make_with(&p, false);
+    struct writer bytes = make_with(&p, false, sizeof weights);
     WNNModel model = open_bytes(&bytes);
     struct lab lab = begin();
     WNNNamedOperand output;
@@ -494,22 +504,76 @@ static void limited_memory(void)
     }
 }
 
+// ---------------------------------------------------------------------------------------------------------------
+// Mapped files
+// ---------------------------------------------------------------------------------------------------------------
+
+static char path[] = "/tmp/model-XXXXXX";
+
+static int write_file(const struct writer *bytes)
+{
+    strcpy(path + sizeof path - 7, "XXXXXX");
+    int file = mkstemp(path);
+    REQUIRE(file >= 0 && write(file, bytes->bytes, bytes->size) == (ssize_t)bytes->size);
+    return file;
+}
+
+static WNNStatus try_open_file(WNNModel *model)
+{
+    WNNModelDescriptor descriptor = WNN_MODEL_DESCRIPTOR_INIT;
+    descriptor.path.data = path;
+    return wnnModelOpen(&descriptor, model, sizeof message, message);
+}
+
+static void write_over(int file, size_t size, int byte)
+{
+    static unsigned char other[sizeof((struct writer *)0)->bytes];
+    memset(other, byte, sizeof other);
+    REQUIRE(pwrite(file, other, size, 0) == (ssize_t)size);
+}
+
 // What a mapped file says of a model is what it said when it was opened.
 static void changed_after_opening(void)
 {
-    static unsigned char other[sizeof((struct writer *)0)->bytes];
-    char path[] = "/tmp/model-XXXXXX";
     struct parts parts;
     struct writer bytes = make(&parts);
-    int file = mkstemp(path);
-    REQUIRE(file >= 0 && write(file, bytes.bytes, bytes.size) == (ssize_t)bytes.size);
-    WNNModelDescriptor descriptor = WNN_MODEL_DESCRIPTOR_INIT;
+    int file = write_file(&bytes);
     WNNModel model;
-    descriptor.path.data = path;
-    REQUIRE_EQUAL_INT(wnnModelOpen(&descriptor, &model, sizeof message, message), WNNStatus_Success);
-    memset(other, 0x7F, sizeof other);
-    REQUIRE(pwrite(file, other, bytes.size, 0) == (ssize_t)bytes.size);
+    REQUIRE_EQUAL_INT(try_open_file(&model), WNNStatus_Success);
+    write_over(file, bytes.size, 0x7F);
     compute_rows_of(model, 2);
+    REQUIRE_EQUAL_INT(close(file) + unlink(path), 0);
+}
+
+// Weights are read where they are mapped: they alone become what is written to the file.
+static void weights_are_lent(void)
+{
+    static const float zeros[3];
+    for (int written = 0; written < 2; written++) {
+        struct parts parts;
+        struct writer bytes = make_with(&parts, true, MAX_WEIGHT_BYTES);
+        int file = write_file(&bytes);
+        WNNModel model;
+        REQUIRE_EQUAL_INT(try_open_file(&model), WNNStatus_Success);
+        if (written)
+            write_over(file, bytes.size, 0);
+        compute_with(model, 3, written ? zeros : weights);
+        REQUIRE_EQUAL_INT(close(file) + unlink(path), 0);
+    }
+}
+
+// Data of a tensor have no description in them that is read again from the file: bytes of the program's may.
+static void described_in_weights(void)
+{
+    struct parts parts;
+    struct writer bytes = make(&parts);
+    size_t data = field_of(&bytes, parts.buffers + 4, 0);
+    put_word(&bytes, follow(&bytes, data), (uint32_t)(bytes.size - follow(&bytes, data) - 4));
+    WNNModel model = open_bytes(&bytes);
+    compute_rows_of(model, 2);
+    int file = write_file(&bytes);
+    REQUIRE_EQUAL_INT(try_open_file(&model), WNNStatus_TypeError);
+    REQUIRE(strstr(message, ": what describes the model lies in data of a tensor"));
     REQUIRE_EQUAL_INT(close(file) + unlink(path), 0);
 }
 
@@ -528,6 +592,8 @@ int main(int argc, char **argv)
     CASE(other_versions());
     CASE(limited_memory());
     CASE(changed_after_opening());
+    CASE(weights_are_lent());
+    CASE(described_in_weights());
     CASE(any_length());
     CASE(any_byte());
     return cases_end();

@@ -17,16 +17,34 @@ static bool check(struct flatbuffer *buffer, size_t at, uint64_t size, const cha
     return false;
 }
 
-// Little endian.
-static uint64_t load(const struct flatbuffer *buffer, size_t at, unsigned size)
+// Bytes that are in the buffer; NULL: they are not left of it.
+static const unsigned char *find_bytes(struct flatbuffer *buffer, size_t at, size_t size)
 {
+    if (!buffer->excerpt)
+        return buffer->bytes.data + at;
+    return wnn_excerpt_find(buffer->excerpt, at, size, &buffer->hint);
+}
+
+// The same of what describes something: a fault, if they are not.
+static const unsigned char *require_bytes(struct flatbuffer *buffer, size_t at, size_t size)
+{
+    const unsigned char *data = find_bytes(buffer, at, size);
+    if (!data && !buffer->fault)
+        buffer->fault = "what describes the model lies in data of a tensor";
+    return data;
+}
+
+// Little endian.
+static uint64_t load(struct flatbuffer *buffer, size_t at, unsigned size)
+{
+    const unsigned char *data = require_bytes(buffer, at, size);
     uint64_t value = 0;
-    for (unsigned i = size; i-- > 0;)
-        value = value << 8 | buffer->bytes.data[at + i];
+    for (unsigned i = size; data && i-- > 0;)
+        value = value << 8 | data[i];
     return value;
 }
 
-static int64_t load_number(const struct flatbuffer *buffer, size_t at, enum flatbuffer_type type)
+static int64_t load_number(struct flatbuffer *buffer, size_t at, enum flatbuffer_type type)
 {
     uint64_t value = load(buffer, at, sizes[type]);
     switch (type) {
@@ -41,7 +59,7 @@ static int64_t load_number(const struct flatbuffer *buffer, size_t at, enum flat
     }
 }
 
-static float load_float(const struct flatbuffer *buffer, size_t at)
+static float load_float(struct flatbuffer *buffer, size_t at)
 {
     uint32_t bits = (uint32_t)load(buffer, at, 4);
     float number;
@@ -148,8 +166,30 @@ struct flatbuffer_vector wnn_flatbuffer_vector(const struct flatbuffer_table *ta
 struct bytes wnn_flatbuffer_bytes(const struct flatbuffer_table *table, unsigned field)
 {
     struct flatbuffer_vector vector = wnn_flatbuffer_vector(table, field, 1);
-    return vector.count ? (struct bytes){vector.buffer->bytes.data + vector.at, vector.count}
+    const unsigned char *data = vector.count ? require_bytes(vector.buffer, vector.at, vector.count) : NULL;
+    return (struct bytes){data, data ? vector.count : 0};
+}
+
+struct bytes wnn_flatbuffer_data(const struct flatbuffer_table *table, unsigned field)
+{
+    struct flatbuffer_vector vector = wnn_flatbuffer_vector(table, field, 1);
+    return vector.count ? wnn_flatbuffer_part(vector.buffer, vector.at, vector.count)
                         : (struct bytes){NULL, 0};
+}
+
+struct bytes wnn_flatbuffer_part(struct flatbuffer *buffer, size_t at, size_t size)
+{
+    const unsigned char *left = find_bytes(buffer, at, size);
+    return (struct bytes){left ? left : buffer->bytes.data + at, size};
+}
+
+bool wnn_flatbuffer_keeps(const struct flatbuffer *buffer, struct bytes data)
+{
+    if (!buffer->excerpt || data.size == 0)
+        return true;
+    struct bytes left = buffer->excerpt->left;
+    uintptr_t begin = (uintptr_t)left.data, at = (uintptr_t)data.data;
+    return at >= begin && at - begin < left.size;
 }
 
 int64_t wnn_flatbuffer_number_at(const struct flatbuffer_vector *vector, enum flatbuffer_type type, size_t i)

@@ -11,8 +11,9 @@
 //     if (buffer.fault) ...
 //
 // Input is not trusted: no byte outside of the buffer is read, whatever it says, and nothing has to be
-// aligned. What lies outside is a fault, and reads as if it were left out. Offsets lead forward only, so no
-// table can be within itself; but several may be one, and a reader has to limit what it makes of them.
+// aligned. What lies outside, or is not left of an excerpt, is a fault, and reads as if it were left out.
+// Offsets lead forward only, so no table can be within itself; but several may be one, and a reader has to
+// limit what it makes of them.
 //
 // Fields are numbered from 0 in the order of the schema; a union takes two, its type and its value. A field
 // that is left out is its default, an empty text, an empty vector, or a table in which every field is left
@@ -21,11 +22,13 @@
 #ifndef TOOLS_MODEL_FLATBUFFER_H_
 #define TOOLS_MODEL_FLATBUFFER_H_
 
-#include "tools/model/bytes.h"
+#include "tools/model/excerpt.h"
 
 struct flatbuffer {
     struct bytes bytes;
-    const char *fault; // the first one, static text; NULL: none yet
+    const char *fault;             // the first one, static text; NULL: none yet
+    const struct excerpt *excerpt; // of these bytes, which is read in their place; or NULL
+    size_t hint;                   // where in it
 };
 
 enum flatbuffer_type {
@@ -68,6 +71,13 @@ struct flatbuffer_table wnn_flatbuffer_table(const struct flatbuffer_table *tabl
 struct flatbuffer_vector wnn_flatbuffer_vector(const struct flatbuffer_table *table, unsigned field,
                                                unsigned item_bytes);
 struct bytes wnn_flatbuffer_bytes(const struct flatbuffer_table *table, unsigned field);
+
+// Bytes that need not be left of an excerpt: they are in the file then.
+struct bytes wnn_flatbuffer_data(const struct flatbuffer_table *table, unsigned field);
+// The same of a part of the buffer, which is in it.
+struct bytes wnn_flatbuffer_part(struct flatbuffer *buffer, size_t at, size_t size);
+// Whether such bytes are left, and nobody writes to them.
+bool wnn_flatbuffer_keeps(const struct flatbuffer *buffer, struct bytes data);
 
 // An item of a vector that was read with items of that size. Beyond its count it is 0, or a table left out.
 int64_t wnn_flatbuffer_number_at(const struct flatbuffer_vector *vector, enum flatbuffer_type type, size_t i);

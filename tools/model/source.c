@@ -8,12 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#define MAX_FILES 1024            // of external data of one model
-#define MAX_RUNS  ((size_t)16384) // of weights in one file, each a mapping; others are copied
+#define MAX_FILES 1024 // of external data of one model
 
 struct source_file {
     struct source_file *next;
@@ -30,10 +27,8 @@ void wnn_source_unref(struct model_source *source)
         mapping_unref(file->mapping);
         free(file);
     }
-    if (source->description_size)
-        munmap((void *)(uintptr_t)source->bytes.data, source->description_size);
+    wnn_excerpt_free(&source->excerpt);
     free(source->written);
-    free(source->weights.items);
     const WNNModelDescriptor *memory = &source->memory;
     if (memory->release)
         memory->release(memory->data, memory->byteLength, memory->userdata1, memory->userdata2);
@@ -123,84 +118,21 @@ struct model_source *wnn_source_open(const WNNModelDescriptor *descriptor,
 // Descriptions
 // ---------------------------------------------------------------------------------------------------------------
 
-void wnn_add_run(struct byte_runs *runs, struct bytes file, struct bytes run)
-{
-    static const size_t first = 64;
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    if (run.size < page || runs->count == MAX_RUNS)
-        return;
-    size_t begin = (size_t)(run.data - file.data), end = (begin + run.size) / page * page;
-    begin = (begin + page - 1) / page * page;
-    if (begin >= end)
-        return;
-    if (runs->count == runs->capacity) {
-        size_t capacity = runs->capacity ? runs->capacity * 2 : first;
-        struct byte_run *grown = realloc(runs->items, capacity * sizeof *grown);
-        runs->failed |= !grown;
-        if (!grown)
-            return;
-        runs->items = grown;
-        runs->capacity = capacity;
-    }
-    runs->items[runs->count++] = (struct byte_run){begin, end};
-}
-
-static int by_begin(const void *a, const void *b)
-{
-    const struct byte_run *x = a, *y = b;
-    return (x->begin > y->begin) - (x->begin < y->begin);
-}
-
-// Brings them in order; those that overlap become one.
-static void merge_runs(struct byte_runs *runs)
-{
-    size_t count = 0;
-    if (runs->count)
-        qsort(runs->items, runs->count, sizeof runs->items[0], by_begin);
-    for (size_t i = 0; i < runs->count; i++) {
-        struct byte_run *last = count ? &runs->items[count - 1] : NULL;
-        if (!last || runs->items[i].begin > last->end)
-            runs->items[count++] = runs->items[i];
-        else if (runs->items[i].end > last->end)
-            last->end = runs->items[i].end;
-    }
-    runs->count = count;
-}
-
 static bool is_mapped(const struct model_source *source)
 {
     return source->files && source->files->mapping->mapped;
 }
 
-bool wnn_source_copy_pages(struct model_source *source,
-                           void (*find)(struct bytes file, struct byte_runs *runs), struct error *error)
+bool wnn_source_make_excerpt(struct model_source *source,
+                             void (*find)(struct bytes file, struct byte_runs *runs), struct error *error)
 {
-    struct byte_runs *runs = &source->weights;
+    struct byte_runs runs = {0};
     if (!is_mapped(source))
         return true;
-    struct bytes file = source->bytes;
-    find(file, runs);
-    merge_runs(runs);
-    // Only what is written to takes memory, and counts where there are limits.
-    unsigned char *copy =
-        runs->failed ? MAP_FAILED : mmap(NULL, file.size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (copy == MAP_FAILED)
+    find(source->bytes, &runs);
+    if (!wnn_excerpt_make(&source->excerpt, source->bytes, runs))
         return wnn_fail_memory(error);
-    bool good = true;
-    for (size_t i = 0, begin = 0; good && i <= runs->count; i++) {
-        size_t end = i < runs->count ? runs->items[i].begin : file.size;
-        good = end == begin || mprotect(copy + begin, end - begin, PROT_READ | PROT_WRITE) == 0;
-        if (good && end > begin)
-            memcpy(copy + begin, file.data + begin, end - begin);
-        begin = i < runs->count ? runs->items[i].end : end;
-    }
-    if (!good) {
-        munmap(copy, file.size);
-        return wnn_fail_memory(error);
-    }
-    source->bytes = (struct bytes){copy, file.size};
-    source->file = file;
-    source->description_size = file.size;
+    source->bytes = source->excerpt.left;
     return true;
 }
 
@@ -248,24 +180,6 @@ struct bytes wnn_source_part(const struct model_source *source, uint64_t offset,
     bool is_there =
         source && source->written && offset <= source->file.size && size <= source->file.size - offset;
     return is_there ? (struct bytes){source->file.data + offset, (size_t)size} : (struct bytes){NULL, 0};
-}
-
-struct bytes wnn_source_weights(const struct model_source *source, struct bytes bytes)
-{
-    if (!source || !source->description_size || bytes.size == 0)
-        return bytes;
-    size_t at = (uintptr_t)bytes.data - (uintptr_t)source->bytes.data, low = 0, high = source->weights.count;
-    if (at >= source->description_size)
-        return bytes;
-    while (low < high) { // the first that ends behind `at`
-        size_t middle = low + (high - low) / 2;
-        if (source->weights.items[middle].end > at)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    bool copied = low == source->weights.count || source->weights.items[low].begin >= at + bytes.size;
-    return copied ? bytes : (struct bytes){source->file.data + at, bytes.size};
 }
 
 // A name that leads out of the folder is refused.

@@ -7,21 +7,12 @@
 #define TOOLS_MODEL_SOURCE_H_
 
 #include "lib/status.h"
-#include "tools/model/bytes.h"
+#include "tools/model/excerpt.h"
 
 #include <webnn/model.h>
 #include <webnn/serialize.h>
 
 #include <stdatomic.h>
-
-// Runs of bytes in a file that are elements of tensors and nothing else, in any order.
-struct byte_runs {
-    struct byte_run {
-        size_t begin, end;
-    } * items;
-    size_t count, capacity;
-    bool failed; // there was no memory for one
-};
 
 // What is written of a file to describe it.
 struct description {
@@ -38,13 +29,13 @@ struct model_source {
     const char *path;         // of the model, for messages
     const char *weights_path; // that the program gave, or empty
     struct bytes bytes;       // of the model; of a mapped file, its description, see below
+    struct excerpt
+        excerpt; // of the mapped file, for a format that reads one; `left` is empty if there is none
     // The rest is source.c's.
     char *own_path, *own_weights_path;
     bool copy;
-    struct byte_runs weights;  // whole pages of them, in order, which are not in the copy of the description
-    struct bytes file;         // the mapped file that there is a copy of, or empty
-    size_t description_size;   // of a copy that is as large as the file; 0: there is none
-    void *written;             // a copy that has been written, or NULL
+    struct bytes file;         // the mapped file that a description was written of, or empty
+    void *written;             // that description, or NULL
     WNNModelDescriptor memory; // whose `release` is called at the end
     struct source_file *files; // a list; only the model's thread adds to it
     size_t file_count;
@@ -60,21 +51,16 @@ struct model_source *wnn_source_open(const WNNModelDescriptor *descriptor,
                                      struct error *error);
 void wnn_source_unref(struct model_source *source); // NULL is accepted; any thread
 
-// Copies what a mapped file describes, all but the pages of its weights: others may write to a mapped file,
-// and what was read of a description has to stay what it was. `bytes` are the copy then, with zeros in the
-// place of weights. `find` looks for weights among bytes that may become others at any time. Does nothing
-// where the file is not mapped. Once, before other files are opened; false: an error.
-bool wnn_source_copy_pages(struct model_source *source,
-                           void (*find)(struct bytes file, struct byte_runs *runs), struct error *error);
-void wnn_add_run(struct byte_runs *runs, struct bytes file, struct bytes run); // of a file; empty ones, too
-
-// The same for a format in whose copy the weights can be left out, as `write` does.
+// Copies what a mapped file describes, all but its weights: others may write to a mapped file, and what was
+// read of a description has to stay what it was. `find` looks for weights among bytes that may become others
+// at any time; the source has an excerpt then. Does nothing where the file is not mapped. Once, before other
+// files are opened; false: an error.
+bool wnn_source_make_excerpt(struct model_source *source,
+                             void (*find)(struct bytes file, struct byte_runs *runs), struct error *error);
+// The same for a format whose description has to be in one piece: `write` writes one anew.
 bool wnn_source_write_description(struct model_source *source,
                                   void (*write)(struct bytes file, struct description *to),
                                   struct error *error);
-
-// Where the elements of a tensor are that `bytes` says.
-struct bytes wnn_source_weights(const struct model_source *source, struct bytes bytes);
 
 // A part of the file that a description was written of; empty: there is none.
 struct bytes wnn_source_part(const struct model_source *source, uint64_t offset, uint64_t size);

@@ -174,6 +174,7 @@ struct tensor *make_tensor(struct recording *r, int64_t type, size_t rank, const
         return fail(r, "there is not enough memory");
     t->type = type;
     t->rank = rank;
+    t->node = r->node;
     // Also sizes beside one of 0 have a product, so that those who compute strides need not look.
     for (size_t i = 0, count = 1; i < rank; i++) {
         if (dims[i] < 0 || (dims[i] > INT32_MAX && !is_late(dims[i]))) // products of two can be counted
@@ -283,6 +284,12 @@ struct tensor *make_operand(struct recording *r, int64_t type, WNNOperand operan
     return t;
 }
 
+bool is_plain_operand(const struct recording *r, const struct tensor *t)
+{
+    return t->operand && !t->source && !t->ints && !t->reals && !t->every && !t->items && !t->is_input &&
+           !(r->late && is_integer(t->type));
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Elements
 // ---------------------------------------------------------------------------------------------------------------
@@ -352,7 +359,7 @@ void set_known(struct tensor *t, int64_t index, double value)
 
 static struct bytes data_of(struct recording *r, const struct constant *source)
 {
-    return source->find ? source->find(r, source) : wnn_source_weights(r->source, source->bytes);
+    return source->find ? source->find(r, source) : source->bytes;
 }
 
 static uint64_t load(const unsigned char *data, unsigned size)
@@ -414,7 +421,7 @@ static bool read_source(struct recording *r, struct tensor *t)
         return false;
     t->ints = known->ints;
     t->reals = known->reals;
-    r->kept_count++;
+    r->kept_count += t->node < r->node;
     return true;
 }
 

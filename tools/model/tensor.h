@@ -91,6 +91,7 @@ struct tensor {
     int64_t *ints;
     double *reals;
     bool is_input; // of the model, to be given when the graph is computed
+    uint32_t node; // in whose memory it is
     const struct tensor
         *every; // of one known element, which all are, also where their number is late; NULL: none
     // Of a sequence, whose type is TYPE_SEQUENCE and whose rank is 0. Of other tensors: the lists that were
@@ -104,6 +105,7 @@ struct recording {
     // How often something that was there before the node at hand has come to refer to memory that is the
     // node's: it is freed behind the node otherwise.
     size_t kept_count;
+    uint32_t node; // at hand: their number, from 1 on, grows; 0: none
     WNNGraphBuilder builder;
     bool narrow; // float64 may become float32, integers of 16 bits those of 32
     bool late;   // dimensions of inputs that have no value stay names
@@ -164,6 +166,8 @@ struct tensor *make_constant(struct recording *r, const struct constant *source,
                              const int64_t *dims);
 struct tensor *make_operand(struct recording *r, int64_t type,
                             WNNOperand operand); // NULL: the builder's error
+// Whether an operand is all that is known of a tensor, and will be: sizes may be found in late ones.
+bool is_plain_operand(const struct recording *r, const struct tensor *t);
 
 // The operand of a tensor; records it if its elements were known. NULL: an error.
 WNNOperand operand_of(struct recording *r, struct tensor *t);

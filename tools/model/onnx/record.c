@@ -233,13 +233,6 @@ static struct tensor **make_places(struct recording *r, size_t count, struct ten
     return count <= FEW ? few : wnn_model_allocate(r->memory, count, sizeof(struct tensor *));
 }
 
-// Whether an operand is all that is known of a tensor, and will be: sizes may be found in late ones.
-static bool is_plain(const struct recording *r, const struct tensor *t)
-{
-    return t->operand && !t->source && !t->ints && !t->reals && !t->every && !t->items && !t->is_input &&
-           !(r->late && is_integer(t->type));
-}
-
 // Whether a tensor is what a node that is a constant says.
 static bool is_constant(const struct call *call, const struct tensor *t)
 {
@@ -251,7 +244,8 @@ static bool leaves_operands(const struct recording *r, const struct call *call)
 {
     bool plain = call->output_count <= FEW;
     for (size_t i = 0; plain && i < call->output_count; i++)
-        plain = !call->outputs[i] || is_plain(r, call->outputs[i]) || is_constant(call, call->outputs[i]);
+        plain =
+            !call->outputs[i] || is_plain_operand(r, call->outputs[i]) || is_constant(call, call->outputs[i]);
     return plain;
 }
 
@@ -290,13 +284,15 @@ static bool record_node(struct recording *r, struct scope *scope, const struct b
     call.inputs = make_places(r, call.input_count, inputs);
     call.outputs = make_places(r, call.output_count, outputs);
     struct bytes label = r->label;
+    uint32_t outer = r->node;
     r->label = name_of(node);
+    r->node = (uint32_t)++document->node_count;
     bool silent = false;
     struct kind kind;
     document->bytes += message->size;
     if (fault || !call.inputs || !call.outputs)
         fail(r, "%s", fault ? fault : "there is not enough memory");
-    else if (++document->node_count > MAX_NODES || document->bytes > MAX_BYTES)
+    else if (document->node_count > MAX_NODES || document->bytes > MAX_BYTES)
         fail(r, "more than %d nodes, or 4 GiB of them, are recorded, loops unrolled", MAX_NODES);
     else if (find_kind(&call, &kind) && !find_inputs(&call, scope))
         silent = true;
@@ -322,6 +318,7 @@ static bool record_node(struct recording *r, struct scope *scope, const struct b
         wnn_model_add_error(&document->record->errors, name_of(node), node->operation, r->fault);
     r->failed = false;
     r->label = label;
+    r->node = outer;
     for (size_t i = 0; i < call.output_count; i++) {
         if (node->outputs.items[i].size == 0)
             continue;

@@ -11,13 +11,12 @@
 
 struct scope;
 
-// A tensor of a subgraph while it is recorded. Quantized numbers are `stored`, `real` is what they stand for;
-// each is made of the other when it is asked for.
+// A tensor of a subgraph while an operator of it is recorded. Quantized numbers are `stored`, `real` is what
+// they stand for; each is made of the other when it is asked for.
 struct value {
     const struct tflite_tensor *about;
-    struct tensor *stored, *real;        // both NULL: not there, or not yet
-    bool is_lost;                        // its operator could not be recorded, which was said there
-    const struct tflite_operator *maker; // NULL: none
+    struct tensor *stored, *real; // both NULL: not there, or not yet
+    uint32_t node;                // for whose sake it is (recording.node)
 };
 
 struct call {

@@ -29,17 +29,18 @@ struct bytes wnn_tflite_buffer(struct tflite_file *file, int64_t index)
     uint64_t offset = (uint64_t)wnn_flatbuffer_number(&buffer, 1, FLATBUFFER_UINT64, 0);
     uint64_t size = (uint64_t)wnn_flatbuffer_number(&buffer, 2, FLATBUFFER_UINT64, 0);
     if (offset <= 1) // in the flatbuffer
-        return wnn_flatbuffer_bytes(&buffer, 0);
+        return wnn_flatbuffer_data(&buffer, 0);
     struct bytes bytes = file->buffer.bytes;
     if (offset > bytes.size || size > bytes.size - offset) {
         set_fault(file, "the file is shorter than its data");
         return (struct bytes){NULL, 0};
     }
-    return (struct bytes){bytes.data + offset, (size_t)size};
+    return wnn_flatbuffer_part(&file->buffer, (size_t)offset, (size_t)size);
 }
 
 // Several items may be one: no more than so many tensors are looked at, and others are copied.
 #define MAX_LOOKED_AT 1000000u
+#define MAX_ITEMS     4000000u // tensors and operators of all subgraphs
 
 void wnn_tflite_find_weights(struct bytes bytes, struct byte_runs *runs)
 {
@@ -98,27 +99,41 @@ static void read_quantization(struct tflite_tensor *tensor, const struct flatbuf
     tensor->axis = wnn_flatbuffer_number(from, 6, FLATBUFFER_INT32, 0);
 }
 
-static void read_tensor(struct tflite_file *file, const struct flatbuffer_table *from,
-                        struct tflite_tensor *tensor)
+void wnn_tflite_tensor(struct tflite_file *file, const struct tflite_subgraph *graph, size_t index,
+                       struct tflite_tensor *tensor)
 {
-    struct flatbuffer_table quantization = wnn_flatbuffer_table(from, 4);
-    tensor->shape = wnn_flatbuffer_vector(from, 0, 4);
-    tensor->type = element_type(wnn_flatbuffer_number(from, 1, FLATBUFFER_INT8, 0));
-    int64_t buffer = wnn_flatbuffer_number(from, 2, FLATBUFFER_UINT32, 0);
+    struct flatbuffer_table from = wnn_flatbuffer_item(&graph->tensors, index);
+    struct flatbuffer_table quantization = wnn_flatbuffer_table(&from, 4);
+    *tensor = (struct tflite_tensor){.name = wnn_flatbuffer_bytes(&from, 3)};
+    tensor->shape = wnn_flatbuffer_vector(&from, 0, 4);
+    tensor->type = element_type(wnn_flatbuffer_number(&from, 1, FLATBUFFER_INT8, 0));
+    int64_t buffer = wnn_flatbuffer_number(&from, 2, FLATBUFFER_UINT32, 0);
     if (buffer) // the first one is that of tensors without data
         tensor->data = wnn_tflite_buffer(file, buffer);
-    tensor->name = wnn_flatbuffer_bytes(from, 3);
     read_quantization(tensor, &quantization);
-    tensor->is_variable = wnn_flatbuffer_number(from, 5, FLATBUFFER_UINT8, 0) != 0;
-    tensor->sparsity = wnn_flatbuffer_table(from, 6);
-    tensor->signature = wnn_flatbuffer_vector(from, 7, 4);
-    tensor->has_rank = tensor->shape.count || wnn_flatbuffer_number(from, 8, FLATBUFFER_UINT8, 0) != 0;
+    tensor->is_variable = wnn_flatbuffer_number(&from, 5, FLATBUFFER_UINT8, 0) != 0;
+    tensor->sparsity = wnn_flatbuffer_table(&from, 6);
+    tensor->signature = wnn_flatbuffer_vector(&from, 7, 4);
+    tensor->has_rank = tensor->shape.count || wnn_flatbuffer_number(&from, 8, FLATBUFFER_UINT8, 0) != 0;
     if (tensor->signature.count != tensor->shape.count)
         tensor->signature.count = 0;
-    if (buffer && !file->buffer.fault && !file->is_weight[buffer]) { // several tensors may share it
-        file->is_weight[buffer] = true;
-        file->weight_bytes += tensor->data.size;
-    }
+}
+
+struct bytes wnn_tflite_tensor_name(const struct tflite_subgraph *graph, size_t index)
+{
+    struct flatbuffer_table from = wnn_flatbuffer_item(&graph->tensors, index);
+    return wnn_flatbuffer_bytes(&from, 3);
+}
+
+// Data of a buffer that several tensors may share, which `is_counted` says of each, count once.
+static void count_weights(struct tflite_file *file, const struct flatbuffer_table *tensor, bool *is_counted)
+{
+    int64_t buffer = wnn_flatbuffer_number(tensor, 2, FLATBUFFER_UINT32, 0);
+    struct bytes data = buffer ? wnn_tflite_buffer(file, buffer) : (struct bytes){NULL, 0};
+    if (!buffer || file->buffer.fault || is_counted[buffer])
+        return;
+    is_counted[buffer] = true;
+    file->weight_bytes += data.size;
 }
 
 // Numbers of operators were bytes once, and larger ones stand in a field of their own.
@@ -129,24 +144,26 @@ static int64_t builtin_of(const struct flatbuffer_table *code)
     return now > old ? now : old;
 }
 
-static void read_operator(struct tflite_file *file, const struct flatbuffer_table *from,
-                          struct tflite_operator *node)
+void wnn_tflite_operator(struct tflite_file *file, const struct tflite_subgraph *graph, size_t index,
+                         struct tflite_operator *node)
 {
+    struct flatbuffer_table from = wnn_flatbuffer_item(&graph->operators, index);
     struct flatbuffer_vector codes = wnn_flatbuffer_vector(&file->model, 1, 4);
-    uint64_t index = (uint64_t)wnn_flatbuffer_number(from, 0, FLATBUFFER_UINT32, 0);
-    if (index >= codes.count) {
+    uint64_t kind = (uint64_t)wnn_flatbuffer_number(&from, 0, FLATBUFFER_UINT32, 0);
+    *node = (struct tflite_operator){.builtin = -1};
+    if (kind >= codes.count) {
         set_fault(file, "an operator has a number that there is not");
         return;
     }
-    struct flatbuffer_table code = wnn_flatbuffer_item(&codes, (size_t)index);
+    struct flatbuffer_table code = wnn_flatbuffer_item(&codes, (size_t)kind);
     node->builtin = builtin_of(&code);
     node->custom_name = wnn_flatbuffer_bytes(&code, 1);
     node->version = wnn_flatbuffer_number(&code, 2, FLATBUFFER_INT32, 1);
-    node->inputs = wnn_flatbuffer_vector(from, 1, 4);
-    node->outputs = wnn_flatbuffer_vector(from, 2, 4);
-    node->options = wnn_flatbuffer_table(from, 4);
-    node->custom_options = wnn_flatbuffer_bytes(from, 5);
-    node->options2 = wnn_flatbuffer_table(from, 12);
+    node->inputs = wnn_flatbuffer_vector(&from, 1, 4);
+    node->outputs = wnn_flatbuffer_vector(&from, 2, 4);
+    node->options = wnn_flatbuffer_table(&from, 4);
+    node->custom_options = wnn_flatbuffer_bytes(&from, 5);
+    node->options2 = wnn_flatbuffer_table(&from, 12);
 }
 
 static void check_tensors(struct tflite_file *file, const struct tflite_subgraph *graph,
@@ -154,61 +171,60 @@ static void check_tensors(struct tflite_file *file, const struct tflite_subgraph
 {
     for (size_t i = 0; i < tensors->count; i++) {
         int64_t index = wnn_flatbuffer_number_at(tensors, FLATBUFFER_INT32, i);
-        if (index < 0 || (uint64_t)index >= graph->tensor_count)
+        if (index < 0 || (uint64_t)index >= graph->tensors.count)
             set_fault(file, "an input or output is a tensor that there is not");
     }
 }
 
-static void read_subgraph(struct tflite_file *file, struct model_memory *memory,
-                          const struct flatbuffer_table *from, struct tflite_subgraph *graph)
+// All of it is read once, to find what is malformed.
+static void read_subgraph(struct tflite_file *file, const struct flatbuffer_table *from, bool *is_counted,
+                          struct tflite_subgraph *graph)
 {
-    struct flatbuffer_vector tensors = wnn_flatbuffer_vector(from, 0, 4),
-                             operators = wnn_flatbuffer_vector(from, 3, 4);
+    graph->tensors = wnn_flatbuffer_vector(from, 0, 4);
+    graph->operators = wnn_flatbuffer_vector(from, 3, 4);
     graph->inputs = wnn_flatbuffer_vector(from, 1, 4);
     graph->outputs = wnn_flatbuffer_vector(from, 2, 4);
     graph->name = wnn_flatbuffer_bytes(from, 4);
-    graph->tensors = wnn_model_allocate(memory, tensors.count, sizeof graph->tensors[0]);
-    graph->operators = wnn_model_allocate(memory, operators.count, sizeof graph->operators[0]);
-    if (!graph->tensors || !graph->operators) {
-        set_fault(file, no_memory);
-        return;
+    file->item_count += graph->tensors.count + graph->operators.count;
+    if (file->item_count > MAX_ITEMS)
+        set_fault(file, "the file has too many tensors and operators");
+    for (size_t i = 0; i < graph->tensors.count && !file->buffer.fault; i++) {
+        struct tflite_tensor tensor;
+        struct flatbuffer_table item = wnn_flatbuffer_item(&graph->tensors, i);
+        wnn_tflite_tensor(file, graph, i, &tensor);
+        count_weights(file, &item, is_counted);
     }
-    graph->tensor_count = tensors.count;
-    graph->operator_count = operators.count;
-    for (size_t i = 0; i < tensors.count && !file->buffer.fault; i++) {
-        struct flatbuffer_table item = wnn_flatbuffer_item(&tensors, i);
-        read_tensor(file, &item, &graph->tensors[i]);
-    }
-    for (size_t i = 0; i < operators.count && !file->buffer.fault; i++) {
-        struct flatbuffer_table item = wnn_flatbuffer_item(&operators, i);
-        read_operator(file, &item, &graph->operators[i]);
+    for (size_t i = 0; i < graph->operators.count && !file->buffer.fault; i++) {
+        struct tflite_operator node;
+        wnn_tflite_operator(file, graph, i, &node);
     }
     check_tensors(file, graph, &graph->inputs);
     check_tensors(file, graph, &graph->outputs);
 }
 
-const char *wnn_tflite_open(struct bytes bytes, struct model_memory *memory, struct tflite_file *file)
+const char *wnn_tflite_open(struct bytes bytes, const struct excerpt *excerpt, struct model_memory *memory,
+                            struct tflite_file *file)
 {
-    *file = (struct tflite_file){.buffer = {bytes, NULL}};
+    *file = (struct tflite_file){.buffer = {bytes, NULL, excerpt, 0}};
     file->model = wnn_flatbuffer_root(&file->buffer);
     file->version = wnn_flatbuffer_number(&file->model, 0, FLATBUFFER_UINT32, 0);
     file->description = wnn_flatbuffer_bytes(&file->model, 3);
-    struct flatbuffer_vector graphs = wnn_flatbuffer_vector(&file->model, 2, 4);
+    struct flatbuffer_vector graphs = wnn_flatbuffer_vector(&file->model, 2, 4),
+                             buffers = wnn_flatbuffer_vector(&file->model, 4, 4);
     if (file->buffer.fault)
         return file->buffer.fault;
     if (file->version != 3)
         return "its schema is of another version than 3";
     if (graphs.count == 0)
         return "the file has no graph";
-    struct flatbuffer_vector buffers = wnn_flatbuffer_vector(&file->model, 4, 4);
     file->subgraphs = wnn_model_allocate(memory, graphs.count, sizeof file->subgraphs[0]);
-    file->is_weight = wnn_model_allocate(memory, buffers.count, sizeof file->is_weight[0]);
-    if (!file->subgraphs || !file->is_weight)
-        return no_memory;
+    struct model_memory own = {.limit = memory->limit - memory->used};
+    bool *is_counted = wnn_model_allocate(&own, buffers.count, sizeof is_counted[0]);
     file->subgraph_count = graphs.count;
-    for (size_t i = 0; i < graphs.count && !file->buffer.fault; i++) {
+    for (size_t i = 0; i < graphs.count && file->subgraphs && is_counted && !file->buffer.fault; i++) {
         struct flatbuffer_table item = wnn_flatbuffer_item(&graphs, i);
-        read_subgraph(file, memory, &item, &file->subgraphs[i]);
+        read_subgraph(file, &item, is_counted, &file->subgraphs[i]);
     }
-    return file->buffer.fault;
+    wnn_model_free(&own);
+    return file->subgraphs && is_counted ? file->buffer.fault : no_memory;
 }

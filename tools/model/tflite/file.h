@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A TensorFlow Lite file as it is written: subgraphs, operators, tensors, with everything where it lies in
-// the file, and nothing understood yet. The numbers of fields are those of schema.fbs, version 3,
+// the file, and nothing understood yet. Operators and tensors are read when they are needed: there are many.
+// The numbers of fields are those of schema.fbs, version 3,
 // https://github.com/tensorflow/tensorflow/blob/master/tensorflow/compiler/mlir/lite/schema/schema.fbs
 
 #ifndef TOOLS_MODEL_TFLITE_FILE_H_
@@ -62,11 +63,10 @@ struct tflite_operator {
     struct bytes custom_options;
 };
 
+// In whose operators and tensors nothing is malformed.
 struct tflite_subgraph {
     struct bytes name;
-    struct tflite_tensor *tensors;
-    struct tflite_operator *operators;
-    size_t tensor_count, operator_count;
+    struct flatbuffer_vector tensors, operators;
     struct flatbuffer_vector inputs, outputs; // of int32: tensors, which there are
 };
 
@@ -77,20 +77,28 @@ struct tflite_file {
     struct bytes description;
     struct tflite_subgraph *subgraphs; // at least one: the first is the model
     size_t subgraph_count;
-    bool *is_weight; // by buffer
+    size_t item_count; // tensors and operators of all
     uint64_t weight_bytes;
 };
 
 // Whether the bytes begin as such a file does.
 bool wnn_tflite_recognize(struct bytes bytes);
 
-// Tells the buffers, which wnn_tflite_open() does not read (wnn_source_copy_pages).
-struct byte_runs;
+// Tells the data of tensors, which wnn_tflite_open() does not read (wnn_source_make_excerpt).
 void wnn_tflite_find_weights(struct bytes bytes, struct byte_runs *runs);
 
-// Reads a file, which has to stay where it is, as has the memory. NULL, or what is wrong with it, as static
-// text.
-const char *wnn_tflite_open(struct bytes bytes, struct model_memory *memory, struct tflite_file *file);
+// Reads a file, or where it is not NULL an excerpt of it. Both have to stay where they are, as has the
+// memory. NULL, or what is wrong with it, as static text.
+const char *wnn_tflite_open(struct bytes bytes, const struct excerpt *excerpt, struct model_memory *memory,
+                            struct tflite_file *file);
+
+// A tensor or operator of a subgraph, which there is.
+void wnn_tflite_tensor(struct tflite_file *file, const struct tflite_subgraph *graph, size_t index,
+                       struct tflite_tensor *tensor);
+void wnn_tflite_operator(struct tflite_file *file, const struct tflite_subgraph *graph, size_t index,
+                         struct tflite_operator *node);
+struct bytes wnn_tflite_tensor_name(const struct tflite_subgraph *graph,
+                                    size_t index); // empty: there is none
 
 // The data of a buffer of the model: in it, or behind it in the file. Empty: there are none, or a fault.
 struct bytes wnn_tflite_buffer(struct tflite_file *file, int64_t index);

@@ -95,6 +95,7 @@ struct tensor *real_of(struct recording *r, struct value *value)
         return value->real;
     if (!is_quantized_tensor(value->about))
         return value->stored;
+    r->kept_count += value->node < r->node;
     return value->real = dequantized(r, value->about, value->stored);
 }
 
@@ -102,6 +103,7 @@ struct tensor *stored_of(struct recording *r, struct value *value)
 {
     if (value->stored)
         return value->stored;
+    r->kept_count += value->node < r->node;
     return value->stored = quantized(r, value->about, value->real);
 }
 

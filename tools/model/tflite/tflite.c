@@ -28,10 +28,13 @@ static WNNStringView copy_text(struct model_memory *memory, const char *text)
 // Inputs and outputs
 // ---------------------------------------------------------------------------------------------------------------
 
-static const struct tflite_tensor *tensor_at(const struct tflite_subgraph *graph,
-                                             const struct flatbuffer_vector *tensors, size_t i)
+static struct tflite_tensor tensor_at(struct tflite_file *file, const struct flatbuffer_vector *tensors,
+                                      size_t i)
 {
-    return &graph->tensors[wnn_flatbuffer_number_at(tensors, FLATBUFFER_INT32, i)];
+    struct tflite_tensor tensor;
+    int64_t index = wnn_flatbuffer_number_at(tensors, FLATBUFFER_INT32, i);
+    wnn_tflite_tensor(file, &file->subgraphs[0], (size_t)index, &tensor);
+    return tensor;
 }
 
 // The name of a tensor, or one that says which input or output it is.
@@ -69,15 +72,15 @@ static bool describe_values(struct tflite_model *model, struct model_memory *mem
     const struct tflite_subgraph *graph = &model->file.subgraphs[0];
     bool good = true;
     for (size_t i = 0; good && i < graph->inputs.count; i++) {
-        const struct tflite_tensor *tensor = tensor_at(graph, &graph->inputs, i);
-        model->input_names[i] = name_of(memory, tensor, "input", i);
-        if (!tensor->data.size)
-            good = describe_value(memory, tensor, model->input_names[i], &to->inputs[to->input_count++]);
+        struct tflite_tensor tensor = tensor_at(&model->file, &graph->inputs, i);
+        model->input_names[i] = name_of(memory, &tensor, "input", i);
+        if (!tensor.data.size)
+            good = describe_value(memory, &tensor, model->input_names[i], &to->inputs[to->input_count++]);
     }
     for (size_t i = 0; good && i < graph->outputs.count; i++) {
-        const struct tflite_tensor *tensor = tensor_at(graph, &graph->outputs, i);
-        model->output_names[i] = name_of(memory, tensor, "output", i);
-        good = describe_value(memory, tensor, model->output_names[i], &to->outputs[to->output_count++]);
+        struct tflite_tensor tensor = tensor_at(&model->file, &graph->outputs, i);
+        model->output_names[i] = name_of(memory, &tensor, "output", i);
+        good = describe_value(memory, &tensor, model->output_names[i], &to->outputs[to->output_count++]);
     }
     return good;
 }
@@ -99,11 +102,11 @@ static bool is_printable(struct bytes *bytes)
 }
 
 // A text, or how many bytes there are of something else.
-static WNNStringView value_of(struct model_memory *memory, struct bytes bytes)
+static WNNStringView value_of(const struct tflite_file *file, struct model_memory *memory, struct bytes bytes)
 {
     char made[40];
     struct bytes text = bytes;
-    if (is_printable(&text))
+    if (wnn_flatbuffer_keeps(&file->buffer, bytes) && is_printable(&text))
         return view_of(text);
     snprintf(made, sizeof made, "%zu bytes", bytes.size);
     return copy_text(memory, made);
@@ -119,8 +122,7 @@ static void list_tensors(struct text *text, const struct tflite_subgraph *graph,
         struct flatbuffer_table map = wnn_flatbuffer_item(&maps, i);
         uint64_t index = (uint64_t)wnn_flatbuffer_number(&map, 1, FLATBUFFER_UINT32, 0);
         wnn_model_print(name, sizeof name, wnn_flatbuffer_bytes(&map, 0));
-        wnn_model_print(tensor, sizeof tensor,
-                        index < graph->tensor_count ? graph->tensors[index].name : (struct bytes){NULL, 0});
+        wnn_model_print(tensor, sizeof tensor, wnn_tflite_tensor_name(graph, (size_t)index));
         wnn_text_add(text, "%s%s = %s", i ? ", " : "", name, tensor);
     }
 }
@@ -158,7 +160,7 @@ static bool describe_metadata(struct tflite_model *model, struct model_memory *m
         struct flatbuffer_table item = wnn_flatbuffer_item(&metadata, i);
         struct bytes name = wnn_flatbuffer_bytes(&item, 0);
         struct bytes data = wnn_tflite_buffer(file, wnn_flatbuffer_number(&item, 1, FLATBUFFER_UINT32, 0));
-        to->metadata[to->metadata_count++] = (WNNModelMetadata){view_of(name), value_of(memory, data)};
+        to->metadata[to->metadata_count++] = (WNNModelMetadata){view_of(name), value_of(file, memory, data)};
     }
     for (size_t i = 0; i < signatures.count && !file->buffer.fault; i++) {
         struct flatbuffer_table item = wnn_flatbuffer_item(&signatures, i);
@@ -173,7 +175,7 @@ static bool describe_metadata(struct tflite_model *model, struct model_memory *m
 
 static bool describe(struct tflite_model *model, struct model_memory *memory, struct model_description *to)
 {
-    const struct tflite_file *file = &model->file;
+    struct tflite_file *file = &model->file;
     const struct tflite_subgraph *graph = &file->subgraphs[0];
     model->input_names = wnn_model_allocate(memory, graph->inputs.count, sizeof(WNNStringView));
     model->output_names = wnn_model_allocate(memory, graph->outputs.count, sizeof(WNNStringView));
@@ -182,11 +184,12 @@ static bool describe(struct tflite_model *model, struct model_memory *memory, st
     if (!model->input_names || !model->output_names || !to->inputs || !to->outputs ||
         !describe_values(model, memory, to) || !describe_metadata(model, memory, to))
         return false;
-    for (size_t i = 0; i < graph->operator_count; i++) {
-        const struct tflite_operator *node = &graph->operators[i];
-        WNNStringView domain = {"custom", node->builtin == TFLITE_CUSTOM ? 6 : 0};
-        if (!wnn_model_count_operator(memory, to, domain, view_of(wnn_tflite_name(node)),
-                                      wnn_tflite_find(node) != NULL))
+    for (size_t i = 0; i < graph->operators.count; i++) {
+        struct tflite_operator node;
+        wnn_tflite_operator(file, graph, i, &node);
+        WNNStringView domain = {"custom", node.builtin == TFLITE_CUSTOM ? 6 : 0};
+        if (!wnn_model_count_operator(memory, to, domain, view_of(wnn_tflite_name(&node)),
+                                      wnn_tflite_find(&node) != NULL))
             return false;
     }
     to->info = (WNNModelInfo){.format = WNNModelFormat_TensorFlowLite,
@@ -194,7 +197,7 @@ static bool describe(struct tflite_model *model, struct model_memory *memory, st
                               .producer = {"", 0},
                               .producerVersion = {"", 0},
                               .formatVersion = (uint64_t)file->version,
-                              .nodeCount = graph->operator_count,
+                              .nodeCount = graph->operators.count,
                               .weightBytes = file->weight_bytes};
     return true;
 }
@@ -203,7 +206,10 @@ static void *open_tflite(struct model_source *source, struct model_memory *memor
                          struct model_description *description, struct error *error)
 {
     struct tflite_model *model = wnn_model_allocate(memory, 1, sizeof *model);
-    const char *fault = model ? wnn_tflite_open(source->bytes, memory, &model->file) : NULL;
+    const struct excerpt *excerpt = source->excerpt.own ? &source->excerpt : NULL;
+    const char *fault =
+        model ? wnn_tflite_open(excerpt ? excerpt->file : source->bytes, excerpt, memory, &model->file)
+              : NULL;
     bool good = model && !fault && describe(model, memory, description);
     if (model && !fault)
         fault = model->file.buffer.fault;
@@ -214,7 +220,7 @@ static void *open_tflite(struct model_source *source, struct model_memory *memor
 
 static bool copy_description(struct model_source *source, struct error *error)
 {
-    return wnn_source_copy_pages(source, wnn_tflite_find_weights, error);
+    return wnn_source_make_excerpt(source, wnn_tflite_find_weights, error);
 }
 
 const struct model_format wnn_format_tflite = {.format = WNNModelFormat_TensorFlowLite,
