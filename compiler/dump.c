@@ -666,6 +666,14 @@ static void add_rotary_embedding(const struct node *node, struct text *text)
     wnn_text_add(text, ", axis=%u); }", axis);
 }
 
+static void add_kernel(const struct node *node, const struct text_sink *sink, struct text *text)
+{
+    if (node->lowering == WNN_LOWER_VIEW)
+        wnn_text_add(text, " view");
+    else if (sink->kernels && node->kernel)
+        wnn_text_add(text, node->reason ? " by %s (%s)" : " by %s", node->kernel, node->reason);
+}
+
 void wnn_dump_text(const struct graph *graph, const struct text_sink *sink)
 {
     char buffer[LINE] = "";
@@ -707,12 +715,11 @@ void wnn_dump_text(const struct graph *graph, const struct text_sink *sink)
                 wnn_text_add(&text, ": ");
             }
             add_type(&node->out[j]->type, &text);
-            add_place(&node->out[j]->placement, &text);
+            if (!graph->in_builder)
+                add_place(&node->out[j]->placement, &text);
         }
-        if (node->lowering == WNN_LOWER_VIEW)
-            wnn_text_add(&text, " view");
-        else if (sink->kernels && node->kernel)
-            wnn_text_add(&text, node->reason ? " by %s (%s)" : " by %s", node->kernel, node->reason);
+        if (!graph->in_builder)
+            add_kernel(node, sink, &text);
         if (node->label.length) {
             wnn_text_add(&text, " \"");
             wnn_text_add_quoted(&text, node->label, 64);

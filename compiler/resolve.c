@@ -38,7 +38,7 @@ struct origin *wnn_origin_make(struct allocator *allocator, size_t bytes, const 
     struct origin *origin = wnn_allocate_record(allocator, sizeof *origin);
     struct graph *own = wnn_allocate(allocator, sizeof *own);
     if (!origin || !own) {
-        wnn_release_record(allocator, origin);
+        wnn_release_record(allocator, origin, sizeof *origin);
         wnn_release(allocator, own);
         return NULL;
     }
@@ -48,7 +48,7 @@ struct origin *wnn_origin_make(struct allocator *allocator, size_t bytes, const 
                               .bytes = bytes,
                               .made = own,
                               .free_made = free_made,
-                              .output = output,
+                              .output = (uint16_t)output,
                               .depth = 1,
                               .work = made->work};
     for (size_t i = 0; i < own->operand_count; i++) {

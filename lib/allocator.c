@@ -12,11 +12,11 @@
 // for each takes longer than to write the page.
 #define POPULATED ((size_t)256 << 10)
 
-// Stands in front of every block, as long as the alignment so that the block stays aligned.
+// Stands in front of every block that is no record, as long as the alignment so that the block stays aligned.
 struct header {
     size_t total;
 };
-_Static_assert(sizeof(struct header) <= alignof(max_align_t), "the header fits in front of a block");
+_Static_assert(sizeof(struct header) <= WNN_ALIGNMENT, "the header fits in front of a block");
 
 // The pages that lie in the block as a whole. Where the system cannot do it, they come one by one.
 static void populate(void *memory, size_t size)
@@ -94,38 +94,36 @@ void wnn_discharge(struct allocator *allocator, WNNResource memory, uint64_t byt
     wnn_budget_give(allocator->budget, memory, bytes);
 }
 
+static void *take(struct allocator *allocator, size_t size, size_t alignment)
+{
+    uint_fast64_t now;
+    if (!add_bytes(allocator, WNNResource_HostMemory, size, &now))
+        return NULL;
+    void *memory = allocator->host.allocate(size, alignment, allocator->host.userdata);
+    if (memory)
+        wnn_raise_peak(&allocator->peak, now); // what has been there at once, not what was refused
+    else
+        wnn_discharge(allocator, WNNResource_HostMemory, size);
+    return memory;
+}
+
+static void give_back(struct allocator *allocator, void *memory, size_t size, size_t alignment)
+{
+    allocator->host.release(memory, size, alignment, allocator->host.userdata);
+    wnn_discharge(allocator, WNNResource_HostMemory, size);
+}
+
 // Behind a header that is as long as the alignment.
-static void *allocate(struct allocator *allocator, size_t size, size_t alignment, size_t slack)
+void *wnn_allocate(struct allocator *allocator, size_t size)
 {
     if (size > SIZE_MAX / 2)
         return NULL;
-    size_t total = size + alignment + slack;
-    uint_fast64_t now;
-    if (!add_bytes(allocator, WNNResource_HostMemory, total, &now))
+    size_t total = size + WNN_ALIGNMENT + WNN_SLACK;
+    struct header *header = take(allocator, total, WNN_ALIGNMENT);
+    if (!header)
         return NULL;
-    struct header *header = allocator->host.allocate(total, alignment, allocator->host.userdata);
-    if (!header) {
-        wnn_discharge(allocator, WNNResource_HostMemory, total);
-        return NULL;
-    }
-    wnn_raise_peak(&allocator->peak, now); // what has been there at once, not what was refused
     header->total = total;
-    return (char *)header + alignment;
-}
-
-static void release(struct allocator *allocator, void *memory, size_t alignment)
-{
-    if (!memory)
-        return;
-    struct header *header = (struct header *)((char *)memory - alignment);
-    size_t total = header->total;
-    allocator->host.release(header, total, alignment, allocator->host.userdata);
-    wnn_discharge(allocator, WNNResource_HostMemory, total);
-}
-
-void *wnn_allocate(struct allocator *allocator, size_t size)
-{
-    return allocate(allocator, size, WNN_ALIGNMENT, WNN_SLACK);
+    return (char *)header + WNN_ALIGNMENT;
 }
 
 void *wnn_allocate_zero(struct allocator *allocator, size_t size)
@@ -138,15 +136,19 @@ void *wnn_allocate_zero(struct allocator *allocator, size_t size)
 
 void wnn_release(struct allocator *allocator, void *memory)
 {
-    release(allocator, memory, WNN_ALIGNMENT);
+    if (!memory)
+        return;
+    struct header *header = (struct header *)((char *)memory - WNN_ALIGNMENT);
+    give_back(allocator, header, header->total, WNN_ALIGNMENT);
 }
 
 void *wnn_allocate_record(struct allocator *allocator, size_t size)
 {
-    return allocate(allocator, size, alignof(max_align_t), 0);
+    return size > SIZE_MAX / 2 ? NULL : take(allocator, size, alignof(max_align_t));
 }
 
-void wnn_release_record(struct allocator *allocator, void *record)
+void wnn_release_record(struct allocator *allocator, void *record, size_t size)
 {
-    release(allocator, record, alignof(max_align_t));
+    if (record)
+        give_back(allocator, record, size, alignof(max_align_t));
 }

@@ -34,10 +34,10 @@ void wnn_allocator_init(struct allocator *allocator, const WNNAllocator *host, u
 void *wnn_allocate(struct allocator *allocator, size_t size);
 void *wnn_allocate_zero(struct allocator *allocator, size_t size);
 
-// The same for what no kernel reads: without slack, aligned as the C library does it; wnn_release_record
-// gives it back.
+// The same for what no kernel reads: nothing is around it, it is aligned as the C library does it, and
+// wnn_release_record, which has to be told the size, gives it back.
 void *wnn_allocate_record(struct allocator *allocator, size_t size);
-void wnn_release_record(struct allocator *allocator, void *record);
+void wnn_release_record(struct allocator *allocator, void *record, size_t size);
 
 // Counts bytes that something else has allocated on behalf of the context, on the host or a device; false if
 // they are more than the limits leave.

@@ -6,7 +6,7 @@
 
 #define FIRST_BLOCK 4096u
 // Larger ones would be pages of their own, which the system clears each time.
-#define LARGEST_BLOCK (32u * 1024)
+#define LARGEST_BLOCK (16u * 1024)
 
 struct arena_block {
     struct arena_block *previous;
@@ -41,21 +41,43 @@ static bool add_block(struct arena *arena, size_t size)
     return true;
 }
 
-void *wnn_arena_allocate(struct arena *arena, size_t size)
+static void *allocate(struct arena *arena, size_t size, size_t alignment)
 {
     if (size > SIZE_MAX / 4)
         return NULL;
-    size = (size + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
-    if ((!arena->last || arena->last->capacity - arena->used < size) && !add_block(arena, size))
-        return NULL;
-    void *memory = arena->last->data + arena->used;
-    arena->used += size;
+    size = (size + alignment - 1) / alignment * alignment;
+    size_t begin = (arena->used + alignment - 1) / alignment * alignment;
+    if (!arena->last || begin > arena->last->capacity || arena->last->capacity - begin < size) {
+        if (!add_block(arena, size))
+            return NULL;
+        begin = 0;
+    }
+    void *memory = arena->last->data + begin;
+    arena->used = begin + size;
     return memset(memory, 0, size);
+}
+
+void *wnn_arena_allocate(struct arena *arena, size_t size)
+{
+    return allocate(arena, size, alignof(max_align_t));
+}
+
+void *wnn_arena_allocate_packed(struct arena *arena, size_t size)
+{
+    return allocate(arena, size, alignof(uint64_t));
 }
 
 void *wnn_arena_copy(struct arena *arena, const void *data, size_t size)
 {
     void *memory = wnn_arena_allocate(arena, size);
+    if (memory && size)
+        memcpy(memory, data, size);
+    return memory;
+}
+
+void *wnn_arena_copy_packed(struct arena *arena, const void *data, size_t size)
+{
+    void *memory = wnn_arena_allocate_packed(arena, size);
     if (memory && size)
         memcpy(memory, data, size);
     return memory;

@@ -26,7 +26,10 @@ void wnn_arena_free(struct arena *arena);
 
 // `size` bytes aligned for any type, filled with zeros; NULL when memory runs out.
 void *wnn_arena_allocate(struct arena *arena, size_t size);
+// The same, aligned for pointers and numbers of 64 bits, with nothing between it and another of that kind.
+void *wnn_arena_allocate_packed(struct arena *arena, size_t size);
 void *wnn_arena_copy(struct arena *arena, const void *data, size_t size);
+void *wnn_arena_copy_packed(struct arena *arena, const void *data, size_t size);
 
 struct arena_mark wnn_arena_mark(const struct arena *arena);
 void wnn_arena_rewind(struct arena *arena, struct arena_mark mark);

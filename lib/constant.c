@@ -55,7 +55,7 @@ void wnn_constant_unref(struct constant *constant)
     struct constant last = *constant;
     wnn_origin_unref(last.origin);
     if (last.is_record)
-        wnn_release_record(last.allocator, constant);
+        wnn_release_record(last.allocator, constant, sizeof *constant);
     else
         wnn_release(last.allocator, constant);
     if (last.loan.release)
@@ -79,7 +79,7 @@ struct origin *wnn_origin_name(struct allocator *allocator, size_t bytes, uint64
                               .depth = 1,
                               .file = file,
                               .offset = offset,
-                              .id_length = id_length};
+                              .id_length = (uint32_t)id_length};
     if (id_length)
         memcpy(origin->id, id, id_length);
     return origin;
@@ -98,5 +98,5 @@ void wnn_origin_unref(struct origin *origin)
         return;
     if (origin->made)
         origin->free_made(origin->allocator, origin->made);
-    wnn_release_record(origin->allocator, origin);
+    wnn_release_record(origin->allocator, origin, sizeof *origin + origin->id_length);
 }

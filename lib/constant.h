@@ -13,21 +13,21 @@ struct graph;
 // them of constants which have an origin or are there. Immutable, counted; any thread.
 struct origin {
     atomic_uint references;
+    unsigned depth; // of origins above each other, at least 1
     struct allocator *allocator;
     size_t bytes;  // of the constant
     uint64_t held; // bytes that it keeps in memory, since they can be had from nowhere
-    bool asks;     // the caller has to be asked for some of it
-    bool holds;    // bytes, besides, that could be had otherwise
+    uint64_t work; // that it takes to make it and what it is made of (ops/work.c), saturating
     // Of one that a node has made (compiler/resolve.h): a graph of constants and that node, and which output
     // it is; or NULL.
     struct graph *made;
     void (*free_made)(struct allocator *allocator, struct graph *made);
-    unsigned output;
-    unsigned depth; // of origins above each other, at least 1
-    uint64_t work;  // that it takes to make it and what it is made of (ops/work.c), saturating
+    uint16_t output;
+    bool asks;  // the caller has to be asked for some of it
+    bool holds; // bytes, besides, that could be had otherwise
     // Of one that the caller has named: a range of a file, or, with a length, an id.
+    uint32_t id_length;
     uint64_t file, offset;
-    size_t id_length;
     unsigned char id[];
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/graph.h"
 
+#include <stddef.h>
 #include <string.h>
 
 void wnn_graph_init(struct graph *graph, struct allocator *allocator)
@@ -15,8 +16,9 @@ void wnn_graph_free(struct graph *graph)
     for (size_t i = 0; i < graph->operand_count; i++)
         wnn_constant_unref(graph->operands[i]->constant);
     wnn_constant_unref(graph->source);
-    wnn_release_record(graph->arena.allocator, graph->operands);
-    wnn_release_record(graph->arena.allocator, graph->nodes);
+    wnn_release_record(graph->arena.allocator, graph->operands,
+                       graph->operand_capacity * sizeof graph->operands[0]);
+    wnn_release_record(graph->arena.allocator, graph->nodes, graph->node_capacity * sizeof graph->nodes[0]);
     wnn_arena_free(&graph->arena);
     wnn_sizes_free(&graph->sizes);
     wnn_string_pool_unref(graph->strings);
@@ -37,7 +39,7 @@ static void *grow(struct graph *graph, void *items, size_t count, size_t *capaci
         return NULL;
     if (count)
         memcpy(grown, items, count * sizeof(void *));
-    wnn_release_record(graph->arena.allocator, items);
+    wnn_release_record(graph->arena.allocator, items, *capacity * sizeof(void *));
     *capacity = wanted;
     return grown;
 }
@@ -48,7 +50,8 @@ struct operand *wnn_graph_add_operand(struct graph *graph, const struct descript
     if (!operands)
         return NULL;
     graph->operands = operands;
-    struct operand *operand = wnn_arena_allocate(&graph->arena, sizeof *operand);
+    size_t size = graph->in_builder ? offsetof(struct operand, uses) : sizeof(struct operand);
+    struct operand *operand = wnn_arena_allocate_packed(&graph->arena, size);
     if (!operand)
         return NULL;
     operand->graph = graph;
@@ -79,19 +82,20 @@ struct node *wnn_graph_add_node(struct graph *graph, uint16_t op, unsigned in_co
     if (!nodes)
         return NULL;
     graph->nodes = nodes;
-    struct node *node = wnn_arena_allocate(&graph->arena, sizeof *node);
-    struct operand **ends =
-        wnn_arena_allocate(&graph->arena, ((size_t)in_count + out_count) * sizeof ends[0]);
-    if (!node || !ends)
+    size_t size = graph->in_builder ? offsetof(struct node, level) : sizeof(struct node);
+    struct node *node =
+        wnn_arena_allocate_packed(&graph->arena, size + ((size_t)in_count + out_count) * sizeof node->in[0]);
+    if (!node)
         return NULL;
-    *node = (struct node){.index = (uint32_t)graph->node_count,
-                          .op = op,
-                          .target = graph->target,
-                          .label = {"", 0},
-                          .in = ends,
-                          .out = ends + in_count,
-                          .in_count = in_count,
-                          .out_count = out_count};
+    node->index = (uint32_t)graph->node_count;
+    node->op = op;
+    node->label = STRING("");
+    node->in = (struct operand **)(void *)((char *)node + size);
+    node->out = node->in + in_count;
+    node->in_count = in_count;
+    node->out_count = out_count;
+    if (!graph->in_builder)
+        node->target = graph->target;
     size_t operand_count = graph->operand_count;
     for (unsigned i = 0; i < out_count; i++) {
         node->out[i] = wnn_graph_add_operand(graph, &types[i]);
@@ -100,7 +104,7 @@ struct node *wnn_graph_add_node(struct graph *graph, uint16_t op, unsigned in_co
             return NULL;
         }
         node->out[i]->producer = node;
-        node->out[i]->output = i;
+        node->out[i]->output = (uint16_t)i;
     }
     nodes[graph->node_count++] = node;
     return node;

@@ -36,7 +36,9 @@ enum {
 struct operand {
     struct graph *graph;
     uint32_t index;  // in graph->operands
-    unsigned output; // which output of the producer
+    uint16_t output; // which output of the producer
+    bool input;
+    bool unranked; // sizes that are not known will tell the rank, too, which is 0 until then (ops/unranked.h)
     struct descriptor type;
     struct string name; // of an input; empty otherwise; in graph->strings
     // Of an input some of whose dimensions were given names, or none on purpose: by dimension the sizes that
@@ -47,15 +49,13 @@ struct operand {
     const void *origin;          // the tensor behind a constant(tensor), or NULL
     struct node *producer;       // NULL for inputs and constants
     const struct values *values; // what is known of its elements while recording (ops/values.h), or NULL
-    bool input;
-    bool unranked; // sizes that are not known will tell the rank, too, which is 0 until then (ops/unranked.h)
+    struct operand *link;        // scratch of one pass: the operand that stands for this one
+    // For the compiler; those of builders have no room for what follows.
+    uint32_t uses; // consumers and graph outputs, counted by wnn_graph_count_uses
     // Its bytes lie in an order of the backend's, of which the type says nothing; the constant's origin, if
     // it has one, is of these bytes in their own order.
     bool arranged;
     unsigned char arrangement; // a backend's: the order in which lower() has yet to put its bytes, or 0
-    // For the compiler:
-    uint32_t uses;                     // consumers and graph outputs, counted by wnn_graph_count_uses
-    struct operand *link;              // scratch of one pass: the operand that stands for this one
     const struct operand *replacement; // what a pass has put in its place for good, or NULL
     struct placement {
         size_t offset; // in the arena; an output has one too, for when it is not bound
@@ -139,6 +139,7 @@ struct node {
     // of inputs are as the operator takes them; the output may have another shape of as many elements than
     // the steps.
     const struct expression *fused;
+    // For the compiler; those of builders have no room for what follows.
     // In a plan: the nodes of a level follow each other and do not wait for one another; put here by
     // compiler/order_levels.c.
     uint32_t level;
@@ -203,6 +204,7 @@ struct graph_port {
 
 struct graph {
     struct arena arena;
+    bool in_builder;             // its operands and nodes are not compiled, and end before what is for that
     struct string_pool *strings; // a reference; NULL while there are none
     struct size_table sizes;     // that dimensions refer to; none in a plan
     struct operand **operands;

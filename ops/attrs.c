@@ -16,7 +16,7 @@ static bool copy_behind(struct arena *arena, enum attr_kind kind, char *at)
         memcpy(&list, at, sizeof list);
         if (list.count == WNN_LIST_ABSENT)
             return true;
-        list.data = wnn_arena_copy(arena, list.data, list.count * sizeof list.data[0]);
+        list.data = wnn_arena_copy_packed(arena, list.data, list.count * sizeof list.data[0]);
         memcpy(at, &list, sizeof list);
         return list.data != NULL;
     }
@@ -44,7 +44,7 @@ _Static_assert(sizeof(WNNUint32List) == sizeof(WNNFloat32List) && sizeof(uint32_
 void *wnn_op_copy_attrs(struct arena *arena, enum op op, const void *attrs)
 {
     const struct op_info *info = &wnn_ops[op];
-    char *copy = wnn_arena_copy(arena, attrs, info->attrs_size);
+    char *copy = wnn_arena_copy_packed(arena, attrs, info->attrs_size);
     if (!copy)
         return NULL;
     WNNOperatorOptions *head = (WNNOperatorOptions *)(void *)copy;

@@ -24,6 +24,7 @@ void wnn_builder_init(struct WNNGraphBuilderImpl *builder, struct allocator *all
 {
     *builder = (struct WNNGraphBuilderImpl){.limits = *limits, .host = host, .context = context};
     wnn_graph_init(&builder->graph, allocator);
+    builder->graph.in_builder = true;
     wnn_arena_init(&builder->told, allocator);
     wnn_arena_init(&builder->told_activation, allocator);
 }

@@ -3,7 +3,7 @@
 
 bool wnn_list_set(struct op_call *call, WNNUint32List *list, const uint32_t *items, size_t count)
 {
-    list->data = wnn_arena_copy(call->arena, items, count * sizeof items[0]);
+    list->data = wnn_arena_copy_packed(call->arena, items, count * sizeof items[0]);
     list->count = count;
     return list->data != NULL || wnn_fail_memory(call->error);
 }
