@@ -623,13 +623,21 @@ static bool read_constant(struct op_call *call, const struct operand *operand, c
     return true;
 }
 
+static size_t max_values(WNNDataType type)
+{
+    return wnn_dtype_is_float(type) ? WNN_MAX_REALS : WNN_MAX_VALUES;
+}
+
+static bool is_small_constant(const struct operand *operand)
+{
+    return wnn_constant_has_bytes(operand->constant) &&
+           wnn_shape_elements(&operand->type.shape) <= max_values(operand->type.type);
+}
+
 bool wnn_values_of(struct op_call *call, const struct operand *operand, const struct values **values)
 {
     *values = operand->values;
-    if (!wnn_constant_has_bytes(operand->constant) ||
-        wnn_shape_elements(&operand->type.shape) > WNN_MAX_VALUES)
-        return true;
-    return read_constant(call, operand, values);
+    return !is_small_constant(operand) || read_constant(call, operand, values);
 }
 
 // Whether elements that can be computed stand in all operands of a call; `in` may be NULL.
@@ -637,10 +645,9 @@ static bool read_operands(struct op_call *call, const struct values **in, bool *
 {
     for (unsigned i = 0; i < call->in_count; i++) {
         const struct operand *operand = call->in[i];
-        *readable = operand && (operand->values || wnn_constant_has_bytes(operand->constant));
+        *readable = operand && (operand->values || is_small_constant(operand));
         if (*readable && in && !wnn_values_of(call, operand, &in[i]))
             return false;
-        *readable = *readable && (!in || in[i]);
         if (!*readable)
             return true;
     }
@@ -658,7 +665,7 @@ static bool is_small(const struct op_call *call, const struct values *const *in,
         *known &= !wnn_shape_is_symbolic(call->sizes, &call->out[i].shape);
     for (unsigned i = 0; *known && i < call->out_count; i++)
         count += wnn_shape_elements(&call->out[i].shape);
-    return count <= WNN_MAX_VALUES;
+    return call->out_count == 0 || count <= max_values(call->out[0].type);
 }
 
 // The values of the outputs, for which there is room; `known`: as many as their shapes say.

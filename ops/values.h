@@ -9,7 +9,9 @@
 
 #include "ops/op.h"
 
-#define WNN_MAX_VALUES 64 // elements of one operand
+// Elements of one operand. Floats are scales of axes, and where they begin and end; more are weights.
+#define WNN_MAX_VALUES 64
+#define WNN_MAX_REALS  (2 * WNN_MAX_RANK)
 
 // An element: a number of the operand's data type, or what it is as an amount of sizes. Neither: only known
 // sizes will tell.
