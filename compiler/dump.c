@@ -305,14 +305,15 @@ static bool is_plain_name(struct string name)
 
 static void add_name(void *argument, const struct operand *operand, struct text *text)
 {
+    struct string name = wnn_details(operand)->name;
     (void)argument;
     if (!operand->input)
         wnn_text_add(text, "%s%u", operand->constant ? "c" : "t", operand->index);
-    else if (is_plain_name(operand->name))
-        wnn_text_add_quoted(text, operand->name, 64);
+    else if (is_plain_name(name))
+        wnn_text_add_quoted(text, name, 64);
     else {
         wnn_text_add(text, "\"");
-        wnn_text_add_quoted(text, operand->name, 64);
+        wnn_text_add_quoted(text, name, 64);
         wnn_text_add(text, "\"");
     }
 }
@@ -777,7 +778,7 @@ void wnn_dump_dot(const struct graph *graph, const struct text_sink *sink)
         if (!operand->input)
             continue;
         wnn_text_add(&text, "  o%u [shape=ellipse, label=\"", operand->index);
-        add_escaped(operand->name, &text);
+        add_escaped(wnn_details(operand)->name, &text);
         wnn_text_add(&text, "\\n");
         add_type(&operand->type, &text);
         wnn_text_add(&text, "\"];\n");

@@ -279,7 +279,10 @@ static bool read_input(struct reader *reader, struct graph_port *port)
     if (!port->operand)
         return wnn_fail_memory(reader->error);
     port->operand->input = true;
-    port->operand->name = port->name;
+    struct operand_details *details = wnn_graph_detail(port->operand);
+    if (!details)
+        return wnn_fail_memory(reader->error);
+    details->name = port->name;
     return true;
 }
 

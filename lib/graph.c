@@ -57,9 +57,16 @@ struct operand *wnn_graph_add_operand(struct graph *graph, const struct descript
     operand->graph = graph;
     operand->index = (uint32_t)graph->operand_count;
     operand->type = *type;
-    operand->name.data = "";
     operands[graph->operand_count++] = operand;
     return operand;
+}
+
+struct operand_details *wnn_graph_detail(struct operand *operand)
+{
+    if (!operand->details &&
+        (operand->details = wnn_arena_allocate_packed(&operand->graph->arena, sizeof *operand->details)))
+        operand->details->name = STRING("");
+    return operand->details;
 }
 
 struct operand *wnn_graph_add_constant(struct graph *graph, const struct descriptor *type,

@@ -31,6 +31,17 @@ enum {
     PLACE_ARENA
 };
 
+// What few operands have.
+struct operand_details {
+    struct string name; // of an input; empty otherwise; in graph->strings
+    // Of an input some of whose dimensions were given names, or none on purpose: by dimension the sizes that
+    // were allowed, before what others of the name allow; of the other dimensions min is above max. NULL:
+    // none.
+    const struct bounds *named;
+    const void *origin;          // the tensor behind a constant(tensor), or NULL
+    const struct values *values; // what is known of its elements while recording (ops/values.h), or NULL
+};
+
 // What WNNOperand points to.
 // Builders have one for every intermediate result: members stand so that nothing is between them.
 struct operand {
@@ -40,16 +51,10 @@ struct operand {
     bool input;
     bool unranked; // sizes that are not known will tell the rank, too, which is 0 until then (ops/unranked.h)
     struct descriptor type;
-    struct string name; // of an input; empty otherwise; in graph->strings
-    // Of an input some of whose dimensions were given names, or none on purpose: by dimension the sizes that
-    // were allowed, before what others of the name allow; of the other dimensions min is above max. NULL:
-    // none.
-    const struct bounds *named;
-    struct constant *constant;   // NULL unless the operand is constant; the graph holds a reference
-    const void *origin;          // the tensor behind a constant(tensor), or NULL
-    struct node *producer;       // NULL for inputs and constants
-    const struct values *values; // what is known of its elements while recording (ops/values.h), or NULL
-    struct operand *link;        // scratch of one pass: the operand that stands for this one
+    struct operand_details *details; // NULL: none of them, see wnn_details
+    struct constant *constant;       // NULL unless the operand is constant; the graph holds a reference
+    struct node *producer;           // NULL for inputs and constants
+    struct operand *link;            // scratch of one pass: the operand that stands for this one
     // For the compiler; those of builders have no room for what follows.
     uint32_t uses; // consumers and graph outputs, counted by wnn_graph_count_uses
     // Its bytes lie in an order of the backend's, of which the type says nothing; the constant's origin, if
@@ -186,6 +191,17 @@ static inline const struct expression *wnn_fused(const struct node *node, unsign
     return fused;
 }
 
+static inline const struct operand_details *wnn_details(const struct operand *operand)
+{
+    static const struct operand_details none = {.name = {"", 0}};
+    return operand->details ? operand->details : &none;
+}
+
+static inline struct string wnn_operand_name(const struct operand *operand)
+{
+    return wnn_details(operand)->name;
+}
+
 static inline struct operand *wnn_operand(WNNOperand handle)
 {
     return (struct operand *)handle;
@@ -238,6 +254,9 @@ void wnn_graph_count_uses(struct graph *graph);
 struct operand *wnn_graph_add_operand(struct graph *graph, const struct descriptor *type);
 struct operand *wnn_graph_add_constant(struct graph *graph, const struct descriptor *type,
                                        struct constant *constant);
+
+// The details of an operand, to be written; NULL when memory runs out.
+struct operand_details *wnn_graph_detail(struct operand *operand);
 
 // Lets the graph be compiled for a target, with all nodes that it has and will have.
 void wnn_graph_set_target(struct graph *graph, const void *target);

@@ -137,7 +137,12 @@ static bool copy_operand(const struct binder *binder, const struct operand *from
     if (!to)
         return wnn_fail_memory(binder->error);
     to->input = from->input;
-    to->name = from->name;
+    if (from->input) {
+        struct operand_details *details = wnn_graph_detail(to);
+        if (!details)
+            return wnn_fail_memory(binder->error);
+        details->name = wnn_details(from)->name;
+    }
     binder->copies[from->index] = to;
     return true;
 }
@@ -243,11 +248,9 @@ static bool copy_node(const struct binder *binder, const struct node *from)
         memcpy(to->in, in, call.in_count * sizeof in[0]);
     to->attrs = call.attrs;
     to->label = from->label;
-    for (unsigned i = 0; i < from->out_count; i++) {
+    for (unsigned i = 0; i < from->out_count; i++)
         binder->copies[from->out[i]->index] = to->out[i];
-        to->out[i]->values = call.values ? &call.values[i] : NULL;
-    }
-    return true;
+    return wnn_keep_values(to, call.values) || wnn_fail_memory(binder->error);
 }
 
 static struct graph_port *copy_ports(const struct binder *binder, const struct graph_port *from, size_t count)

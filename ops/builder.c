@@ -170,12 +170,13 @@ WNNOperand wnnGraphBuilderInput(WNNGraphBuilder builder, WNNStringView name,
         return NULL;
     }
     operand->input = true;
-    operand->name = string;
     const WNNNamedDimensions *names = wnn_chained(descriptor->nextInChain, WNNSType_NamedDimensions);
-    if (names && !(operand->named = wnn_named_bounds(builder, names))) {
+    struct operand_details *details = wnn_graph_detail(operand);
+    if (!details || (names && !(details->named = wnn_named_bounds(builder, names)))) {
         wnn_fail_memory(error);
         return NULL;
     }
+    details->name = string;
     return (WNNOperand)operand;
 }
 
@@ -407,8 +408,12 @@ WNNOperand wnnGraphBuilderTensorConstant(WNNGraphBuilder builder, WNNTensor tens
         return NULL;
     }
     struct operand *operand = add_constant(builder, &type, constant);
-    if (operand)
-        operand->origin = tensor;
+    struct operand_details *details = operand ? wnn_graph_detail(operand) : NULL;
+    if (operand && !details)
+        wnn_fail_memory(&builder->error);
+    if (!details)
+        return NULL;
+    details->origin = tensor;
     return (WNNOperand)operand;
 }
 
@@ -561,10 +566,12 @@ static struct node *append_node(struct WNNGraphBuilderImpl *builder, const struc
         memcpy(node->in, call->in, call->in_count * sizeof node->in[0]);
     node->attrs = call->attrs;
     node->label = wnn_string(((const WNNOperatorOptions *)call->attrs)->label);
-    for (unsigned i = 0; i < call->out_count; i++) {
-        node->out[i]->values = call->values ? &call->values[i] : NULL;
-        node->out[i]->unranked = call->unranked >> (gives_list(call->info) ? 0 : i) & 1;
+    if (!wnn_keep_values(node, call->values)) {
+        wnn_fail_memory(&builder->error);
+        return NULL;
     }
+    for (unsigned i = 0; i < call->out_count; i++)
+        node->out[i]->unranked = call->unranked >> (gives_list(call->info) ? 0 : i) & 1;
     return node;
 }
 

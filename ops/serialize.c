@@ -117,7 +117,8 @@ static bool put_constant(struct writer *writer, const WNNRecordedOperand *consta
 
 static bool is_named(const struct operand *operand, unsigned dimension)
 {
-    return operand->named && operand->named[dimension].min <= operand->named[dimension].max;
+    const struct bounds *named = wnn_details(operand)->named;
+    return named && named[dimension].min <= named[dimension].max;
 }
 
 // The type of an input with zeros where dimensions have names, its own name, and those.
@@ -129,7 +130,7 @@ static void put_named_input(struct writer *writer, const struct operand *operand
     wnn_sink_kind(sink, operand->type.type, shape->rank);
     for (unsigned i = 0; i < shape->rank; i++)
         wnn_sink_u32(sink, is_named(operand, i) ? 0 : wnn_size_writer_number(&writer->sizes, shape->dim[i]));
-    wnn_sink_text(sink, operand->name);
+    wnn_sink_text(sink, wnn_details(operand)->name);
     for (unsigned i = 0; i < shape->rank; i++) {
         struct string name = STRING("");
         bool named = is_named(operand, i);
@@ -137,8 +138,8 @@ static void put_named_input(struct writer *writer, const struct operand *operand
             name = writer->builder->graph.sizes.items[shape->dim[i] & ~WNN_SYMBOLIC].name;
         wnn_sink_text(sink, name);
         wnn_sink_u32(sink, named && name.length == 0);
-        wnn_sink_u32(sink, named ? (uint32_t)operand->named[i].min : 0);
-        wnn_sink_u32(sink, named ? (uint32_t)operand->named[i].max : 0);
+        wnn_sink_u32(sink, named ? (uint32_t)wnn_details(operand)->named[i].min : 0);
+        wnn_sink_u32(sink, named ? (uint32_t)wnn_details(operand)->named[i].max : 0);
     }
 }
 
@@ -159,7 +160,7 @@ static bool put_input(struct writer *writer, const WNNRecordedOperand *recorded)
     }
     wnn_sink_u32(&writer->sink, SERIAL_INPUT);
     put_type(writer, recorded);
-    wnn_sink_text(&writer->sink, operand->name);
+    wnn_sink_text(&writer->sink, wnn_details(operand)->name);
     return true;
 }
 

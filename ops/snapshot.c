@@ -92,9 +92,14 @@ static bool copy_operand(struct operand *from, struct graph *graph)
     if (!to)
         return false;
     to->input = from->input;
-    to->name = from->name;
-    if (from->named && !(to->named = wnn_arena_copy(&graph->arena, from->named,
-                                                    from->type.shape.rank * sizeof *from->named)))
+    const struct operand_details *details = wnn_details(from);
+    struct operand_details *copy = from->input ? wnn_graph_detail(to) : NULL;
+    if (copy)
+        copy->name = details->name;
+    if (from->input &&
+        (!copy ||
+         (details->named && !(copy->named = wnn_arena_copy(&graph->arena, details->named,
+                                                           from->type.shape.rank * sizeof *details->named)))))
         return false;
     from->link = to;
     return true;
@@ -137,7 +142,8 @@ static bool copy_reachable(const struct graph *from, bool (*tensor_alive)(const 
         struct operand *operand = from->operands[i];
         if (!operand->link || operand->producer)
             continue;
-        if (operand->origin && !tensor_alive(operand->origin))
+        const void *origin = wnn_details(operand)->origin;
+        if (origin && !tensor_alive(origin))
             return wnn_fail(error, WNNStatus_TypeError, "build: a constant's tensor has been destroyed");
         if (!copy_operand(operand, graph))
             return wnn_fail_memory(error);
@@ -159,7 +165,8 @@ static bool add_ports(struct graph *graph, size_t count, const WNNNamedOperand *
     size_t input = 0;
     for (size_t i = 0; i < graph->operand_count; i++)
         if (graph->operands[i]->input)
-            graph->inputs[input++] = (struct graph_port){graph->operands[i]->name, graph->operands[i]};
+            graph->inputs[input++] =
+                (struct graph_port){wnn_details(graph->operands[i])->name, graph->operands[i]};
     for (size_t i = 0; i < count; i++) {
         struct string name = wnn_string_copy(arena, wnn_string(outputs[i].name));
         if (!name.data)

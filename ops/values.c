@@ -636,7 +636,7 @@ static bool is_small_constant(const struct operand *operand)
 
 bool wnn_values_of(struct op_call *call, const struct operand *operand, const struct values **values)
 {
-    *values = operand->values;
+    *values = wnn_details(operand)->values;
     return !is_small_constant(operand) || read_constant(call, operand, values);
 }
 
@@ -645,7 +645,7 @@ static bool read_operands(struct op_call *call, const struct values **in, bool *
 {
     for (unsigned i = 0; i < call->in_count; i++) {
         const struct operand *operand = call->in[i];
-        *readable = operand && (operand->values || is_small_constant(operand));
+        *readable = operand && (wnn_details(operand)->values || is_small_constant(operand));
         if (*readable && in && !wnn_values_of(call, operand, &in[i]))
             return false;
         if (!*readable)
@@ -729,4 +729,15 @@ bool wnn_values_infer(struct op_call *call)
     if (op != WNN_OP_shape)
         read_operands(call, NULL, &readable);
     return !readable || evaluate(call, op, op == call->op ? call->attrs : call->sibling_attrs);
+}
+
+bool wnn_keep_values(struct node *node, const struct values *values)
+{
+    for (unsigned i = 0; values && i < node->out_count; i++) {
+        struct operand_details *details = wnn_graph_detail(node->out[i]);
+        if (!details)
+            return false;
+        details->values = &values[i];
+    }
+    return true;
 }

@@ -32,4 +32,7 @@ bool wnn_values_of(struct op_call *call, const struct operand *operand, const st
 // Computes those of a call's outputs, which have been inferred, into call->values. False: no memory.
 bool wnn_values_infer(struct op_call *call);
 
+// Lets the outputs of a node have these, if they are not NULL. False: no memory.
+bool wnn_keep_values(struct node *node, const struct values *values);
+
 #endif

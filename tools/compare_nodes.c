@@ -223,7 +223,7 @@ static struct string name_of(const struct node_comparison *comparison, const str
     const struct model *model = &comparison->side->model;
     const struct node_value *value = node_values_of(&comparison->values, operand);
     if (operand->input || value)
-        return operand->input ? operand->name : value->name;
+        return operand->input ? wnn_operand_name(operand) : value->name;
     for (size_t i = 0; i < model->name_count; i++)
         if (wnn_operand(model->names[i].operand) == operand)
             return model->names[i].name;

@@ -39,7 +39,7 @@ static void take_all(struct dump *dump, const struct graph *graph, const bool *r
 {
     for (size_t i = 0; i < graph->operand_count; i++)
         if (graph->operands[i]->input && read[i])
-            take(dump, graph->operands[i]->name, graph->operands[i]);
+            take(dump, wnn_operand_name(graph->operands[i]), graph->operands[i]);
     for (size_t i = 0; i < dump->values.count; i++)
         take(dump, dump->values.items[i].name, dump->values.items[i].operand);
 }
@@ -167,7 +167,7 @@ void dump_connect(struct dump *dump, struct subject *subject)
         if (item->operand->producer)
             item->port = &subject->outputs[output++];
         for (size_t k = 0; item->operand->input && k < subject->input_count; k++)
-            if (wnn_string_equal(subject->inputs[k].name, item->operand->name))
+            if (wnn_string_equal(subject->inputs[k].name, wnn_operand_name(item->operand)))
                 item->port = &subject->inputs[k];
         if (item->port)
             item->port->path = item->path;

@@ -156,7 +156,7 @@ static void find_places(struct nan_finder *finder, const struct graph *graph, co
             finder->places[finder->values.items[i].operand->index] = subject->outputs[output++].data;
     for (size_t i = 0; i < graph->operand_count; i++)
         for (size_t k = 0; graph->operands[i]->input && k < subject->input_count; k++)
-            if (wnn_string_equal(graph->operands[i]->name, subject->inputs[k].name))
+            if (wnn_string_equal(wnn_operand_name(graph->operands[i]), subject->inputs[k].name))
                 finder->places[i] = subject->inputs[k].data;
 }
 
@@ -310,7 +310,7 @@ static void print_inputs(const struct nan_finder *finder)
         char what[TERMINAL_TEXT + 16];
         if (!input)
             continue;
-        snprintf(what, sizeof what, "input %s", SHOWN(input->name));
+        snprintf(what, sizeof what, "input %s", SHOWN(wnn_operand_name(input)));
         print_source(what, &input->type.shape, (enum nan_kind)kind, &finder->input_scan[kind]);
     }
 }

@@ -262,7 +262,7 @@ static void print_ports(const struct model *model)
     printf("%sinputs%s\n", STYLE_BOLD, STYLE_NONE);
     for (size_t i = 0; i < graph->operand_count; i++)
         if (graph->operands[i]->input)
-            print_port(graph->operands[i]->name, &graph->operands[i]->type);
+            print_port(wnn_operand_name(graph->operands[i]), &graph->operands[i]->type);
     printf("%soutputs%s\n", STYLE_BOLD, STYLE_NONE);
     for (size_t i = 0; i < model->output_count; i++)
         print_port(wnn_string(model->outputs[i].name), &wnn_operand(model->outputs[i].operand)->type);
@@ -361,7 +361,8 @@ static cJSON *graph_json(const struct info_model *info)
     cJSON *inputs = must(cJSON_AddArrayToObject(object, "inputs"));
     for (size_t i = 0; i < graph->operand_count; i++)
         if (graph->operands[i]->input)
-            cJSON_AddItemToArray(inputs, port_json(graph->operands[i]->name, &graph->operands[i]->type));
+            cJSON_AddItemToArray(inputs,
+                                 port_json(wnn_operand_name(graph->operands[i]), &graph->operands[i]->type));
     cJSON *outputs = must(cJSON_AddArrayToObject(object, "outputs"));
     for (size_t i = 0; i < info->model->output_count; i++) {
         const WNNNamedOperand *output = &info->model->outputs[i];

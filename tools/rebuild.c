@@ -87,8 +87,8 @@ static bool record_inputs(struct rebuild *rebuild)
         if (!operand->input)
             continue;
         WNNOperandDescriptor descriptor = public_descriptor(&operand->type);
-        rebuild->recorded[i] =
-            wnnGraphBuilderInput(rebuild->to->builder, wnn_string_view(operand->name), &descriptor);
+        rebuild->recorded[i] = wnnGraphBuilderInput(rebuild->to->builder,
+                                                    wnn_string_view(wnn_details(operand)->name), &descriptor);
         if (!rebuild->recorded[i])
             return model_builder_error(rebuild->to, rebuild->error);
     }

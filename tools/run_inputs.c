@@ -137,7 +137,7 @@ static void list_names(struct name_table *names, const struct model *const *mode
         const struct graph *graph = model_graph(models[i]);
         for (size_t k = 0; k < graph->operand_count; k++)
             if (graph->operands[k]->input)
-                name_table_add(names, graph->operands[k]->name);
+                name_table_add(names, wnn_operand_name(graph->operands[k]));
     }
 }
 

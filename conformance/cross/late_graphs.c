@@ -132,7 +132,7 @@ static void record_input(const struct trial *trial, struct recording *recording,
     descriptor.dataType = input->type.type;
     descriptor.shape = (WNNUint32List){sizes, rank};
     recording->operands[input->index] =
-        wnnGraphBuilderInput(recording->builder, wnn_string_view(input->name), &descriptor);
+        wnnGraphBuilderInput(recording->builder, wnn_string_view(wnn_operand_name(input)), &descriptor);
 }
 
 static void record_constant(struct recording *recording, const struct operand *constant)
@@ -462,7 +462,8 @@ static WNNGraph build_weightless(WNNContext context, const struct recording *rec
 static const struct operand *find_input(const struct graph *source, WNNStringView name)
 {
     for (size_t i = 0; i < source->operand_count; i++)
-        if (source->operands[i]->input && wnn_string_equal(source->operands[i]->name, wnn_string(name)))
+        if (source->operands[i]->input &&
+            wnn_string_equal(wnn_operand_name(source->operands[i]), wnn_string(name)))
             return source->operands[i];
     abort();
 }

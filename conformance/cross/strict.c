@@ -353,9 +353,9 @@ static bool check(struct strict_subject *subject, const struct run *compiled, co
     for (size_t i = 0; i < apart->recorded.input_count; i++)
         for (size_t j = 0; j < graph->operand_count; j++)
             if (graph->operands[j]->input &&
-                graph->operands[j]->name.length == strlen(apart->recorded.inputs[i].name) &&
-                memcmp(graph->operands[j]->name.data, apart->recorded.inputs[i].name,
-                       graph->operands[j]->name.length) == 0)
+                wnn_operand_name(graph->operands[j]).length == strlen(apart->recorded.inputs[i].name) &&
+                memcmp(wnn_operand_name(graph->operands[j]).data, apart->recorded.inputs[i].name,
+                       wnn_operand_name(graph->operands[j]).length) == 0)
                 known->data[j] = apart->recorded.inputs[i].data;
     for (size_t i = 0; i < apart->count; i++)
         known->data[apart->operands[i]->index] = apart->data[i];

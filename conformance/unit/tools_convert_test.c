@@ -44,7 +44,7 @@ static void add_operand(void *argument, const struct operand *operand, struct te
 {
     const struct writer *writer = argument;
     if (operand->input)
-        wnn_text_add(text, "%.*s", (int)operand->name.length, operand->name.data);
+        wnn_text_add(text, "%.*s", (int)wnn_operand_name(operand).length, wnn_operand_name(operand).data);
     else if (operand->constant)
         wnn_text_add(text, "%s%s#%08x", wnn_dtype_name(operand->type.type), SHAPE_TEXT(&operand->type.shape),
                      sum_of(operand->constant));
@@ -68,8 +68,8 @@ static char *describe(const struct model *model)
     REQUIRE(writer.numbers && file);
     for (size_t i = 0; i < graph->operand_count; i++)
         if (graph->operands[i]->input)
-            fprintf(file, "%.*s: %s%s\n", (int)graph->operands[i]->name.length, graph->operands[i]->name.data,
-                    wnn_dtype_name(graph->operands[i]->type.type),
+            fprintf(file, "%.*s: %s%s\n", (int)wnn_operand_name(graph->operands[i]).length,
+                    wnn_operand_name(graph->operands[i]).data, wnn_dtype_name(graph->operands[i]->type.type),
                     SHAPE_TEXT(&graph->operands[i]->type.shape));
     for (size_t i = 0; i < graph->node_count; i++) {
         const struct node *node = graph->nodes[i];
