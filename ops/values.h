@@ -9,9 +9,9 @@
 
 #include "ops/op.h"
 
-// Elements of one operand. Floats are scales of axes, and where they begin and end; more are weights.
+// Elements of one operand. Floats are scales of axes; more are weights.
 #define WNN_MAX_VALUES 64
-#define WNN_MAX_REALS  (2 * WNN_MAX_RANK)
+#define WNN_MAX_REALS  WNN_MAX_RANK
 
 // An element: a number of the operand's data type, or what it is as an amount of sizes. Neither: only known
 // sizes will tell.

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MAX_TABLE 16 // floats of the file that are computed with while recording, though they could be cast
+#define MAX_TABLE MAX_RANK // floats of the file, as scales of axes are: others are cast by the graph
 
 static WNNUint32List list(uint32_t *to, const int64_t *from, size_t count)
 {
