@@ -48,7 +48,8 @@ static void any_runs(void)
 {
     unsigned state = 1;
     for (int round = 0; round < 100; round++) {
-        size_t runs[40][2], count = random_below(&state, 41), kept = 0, hint = 0;
+        size_t runs[40][2], count = random_below(&state, 41), kept = 0;
+        struct excerpt_piece last = {0, 0, NULL};
         for (size_t i = 0; i < count; i++) {
             runs[i][0] = random_below(&state, SIZE);
             runs[i][1] = random_below(&state, round % 2 ? 5000 : 600);
@@ -62,7 +63,7 @@ static void any_runs(void)
         REQUIRE_EQUAL_INT(excerpt.left.size, kept);
         for (int i = 0; i < 2000; i++) {
             size_t size = 1 + random_below(&state, 40), at = random_below(&state, (unsigned)(SIZE - size));
-            const unsigned char *found = wnn_excerpt_find(&excerpt, at, size, &hint);
+            const unsigned char *found = wnn_excerpt_find(&excerpt, at, size, &last);
             REQUIRE_EQUAL_INT(found != NULL, is_left(at, size));
             REQUIRE(!found || (memcmp(found, file + at, size) == 0 && (uintptr_t)found % 16 == at % 16));
         }
@@ -72,16 +73,17 @@ static void any_runs(void)
 
 static void edges(void)
 {
-    size_t hint = 0;
+    struct excerpt_piece last = {0, 0, NULL}, other = last;
     struct excerpt all = make((const size_t[][2]){{0, SIZE}, {16, 1024}}, 2);
     REQUIRE_EQUAL_INT(all.left.size, 0);
-    REQUIRE(!wnn_excerpt_find(&all, 0, 1, &hint) && !wnn_excerpt_find(&all, SIZE - 1, 1, &hint));
+    REQUIRE(!wnn_excerpt_find(&all, 0, 1, &last) && !wnn_excerpt_find(&all, SIZE - 1, 1, &last));
     wnn_excerpt_free(&all);
     struct excerpt none = make(NULL, 0);
     REQUIRE_EQUAL_INT(none.left.size, SIZE);
-    REQUIRE(wnn_excerpt_find(&none, 0, SIZE, &hint) == none.left.data);
-    REQUIRE(!wnn_excerpt_find(&none, 1, SIZE, &hint) && !wnn_excerpt_find(&none, SIZE + 1, 0, &hint));
-    REQUIRE(!wnn_excerpt_find(&none, 1, SIZE_MAX, &hint));
+    last = other;
+    REQUIRE(wnn_excerpt_find(&none, 0, SIZE, &last) == none.left.data);
+    REQUIRE(!wnn_excerpt_find(&none, 1, SIZE, &other) && !wnn_excerpt_find(&none, SIZE, 1, &other));
+    REQUIRE(!wnn_excerpt_find(&none, 1, SIZE_MAX, &last));
     wnn_excerpt_free(&none);
 }
 

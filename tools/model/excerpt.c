@@ -89,18 +89,10 @@ void wnn_excerpt_free(struct excerpt *excerpt)
     free(excerpt->runs.items);
 }
 
-// Whether a place lies before the run `i` and behind the one before it.
-static bool is_before(const struct byte_runs *runs, size_t i, size_t at)
-{
-    return (i == runs->count || at < runs->items[i].begin) && (i == 0 || at >= runs->items[i - 1].end);
-}
-
-const unsigned char *wnn_excerpt_find(const struct excerpt *excerpt, size_t at, size_t size, size_t *hint)
+struct excerpt_piece wnn_excerpt_piece(const struct excerpt *excerpt, size_t at)
 {
     const struct byte_runs *runs = &excerpt->runs;
     size_t low = 0, high = runs->count;
-    if (is_before(runs, *hint, at))
-        low = high = *hint;
     while (low < high) { // the first that begins behind `at`
         size_t middle = low + (high - low) / 2;
         if (runs->items[middle].begin > at)
@@ -108,11 +100,12 @@ const unsigned char *wnn_excerpt_find(const struct excerpt *excerpt, size_t at, 
         else
             low = middle + 1;
     }
-    size_t end = low < runs->count ? runs->items[low].begin : excerpt->file.size;
-    if (!is_before(runs, low, at) || at > end || size > end - at)
-        return NULL;
-    *hint = low;
-    size_t begin = low ? runs->items[low - 1].end : 0;
-    size_t left = low ? runs->items[low - 1].left : 0;
-    return excerpt->left.data + left + (at - begin);
+    struct excerpt_piece piece = {0, low < runs->count ? runs->items[low].begin : excerpt->file.size,
+                                  excerpt->left.data};
+    if (low) {
+        const struct byte_run *before = &runs->items[low - 1];
+        piece.begin = before->end;
+        piece.data += before->left;
+    }
+    return at >= piece.begin && at < piece.end ? piece : (struct excerpt_piece){0, 0, NULL};
 }

@@ -34,8 +34,23 @@ void wnn_add_run(struct byte_runs *runs, struct bytes file, struct bytes run);
 bool wnn_excerpt_make(struct excerpt *excerpt, struct bytes file, struct byte_runs runs);
 void wnn_excerpt_free(struct excerpt *excerpt);
 
-// Bytes of the file where they are left, one behind the other; NULL: some are not. `hint`, a number that was
-// 0 once, makes what is close to the bytes before faster to find.
-const unsigned char *wnn_excerpt_find(const struct excerpt *excerpt, size_t at, size_t size, size_t *hint);
+// What is left of a file between two runs: the bytes [begin, end).
+struct excerpt_piece {
+    size_t begin, end;
+    const unsigned char *data;
+};
+
+// The piece with a byte of the file; an empty one: it is not left.
+struct excerpt_piece wnn_excerpt_piece(const struct excerpt *excerpt, size_t at);
+
+// Bytes of the file, at least one, where they are left, one behind the other; NULL: some are not. `last` is
+// the piece of the bytes before, which are often close to these.
+static inline const unsigned char *wnn_excerpt_find(const struct excerpt *excerpt, size_t at, size_t size,
+                                                    struct excerpt_piece *last)
+{
+    if (at < last->begin || at >= last->end)
+        *last = wnn_excerpt_piece(excerpt, at);
+    return at < last->end && size <= last->end - at ? last->data + (at - last->begin) : NULL;
+}
 
 #endif

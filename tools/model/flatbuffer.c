@@ -22,7 +22,7 @@ static const unsigned char *find_bytes(struct flatbuffer *buffer, size_t at, siz
 {
     if (!buffer->excerpt)
         return buffer->bytes.data + at;
-    return wnn_excerpt_find(buffer->excerpt, at, size, &buffer->hint);
+    return wnn_excerpt_find(buffer->excerpt, at, size, &buffer->piece);
 }
 
 // The same of what describes something: a fault, if they are not.
@@ -179,7 +179,7 @@ struct bytes wnn_flatbuffer_data(const struct flatbuffer_table *table, unsigned 
 
 struct bytes wnn_flatbuffer_part(struct flatbuffer *buffer, size_t at, size_t size)
 {
-    const unsigned char *left = find_bytes(buffer, at, size);
+    const unsigned char *left = size ? find_bytes(buffer, at, size) : NULL;
     return (struct bytes){left ? left : buffer->bytes.data + at, size};
 }
 

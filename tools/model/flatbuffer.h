@@ -28,7 +28,7 @@ struct flatbuffer {
     struct bytes bytes;
     const char *fault;             // the first one, static text; NULL: none yet
     const struct excerpt *excerpt; // of these bytes, which is read in their place; or NULL
-    size_t hint;                   // where in it
+    struct excerpt_piece piece;    // of it, that was read last
 };
 
 enum flatbuffer_type {

@@ -205,7 +205,7 @@ static void read_subgraph(struct tflite_file *file, const struct flatbuffer_tabl
 const char *wnn_tflite_open(struct bytes bytes, const struct excerpt *excerpt, struct model_memory *memory,
                             struct tflite_file *file)
 {
-    *file = (struct tflite_file){.buffer = {bytes, NULL, excerpt, 0}};
+    *file = (struct tflite_file){.buffer = {.bytes = bytes, .excerpt = excerpt}};
     file->model = wnn_flatbuffer_root(&file->buffer);
     file->version = wnn_flatbuffer_number(&file->model, 0, FLATBUFFER_UINT32, 0);
     file->description = wnn_flatbuffer_bytes(&file->model, 3);
