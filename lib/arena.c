@@ -4,9 +4,9 @@
 #include <stdalign.h>
 #include <string.h>
 
-#define FIRST_BLOCK 4096u
+#define FIRST_BLOCK 1024u
 // Larger ones would be pages of their own, which the system clears each time.
-#define LARGEST_BLOCK (16u * 1024)
+#define LARGEST_BLOCK (8u * 1024)
 
 struct arena_block {
     struct arena_block *previous;

@@ -10,8 +10,9 @@
 // Of pointers and numbers of 64 bits: nothing has more.
 #define ALIGNMENT alignof(int64_t)
 
-// Small items share blocks of so many bytes, but where a sanitizer watches the ends of each.
+// Small items share blocks of so many bytes at most, but where a sanitizer watches the ends of each.
 #define SHARED_BYTES 8192
+#define FIRST_BYTES  ((size_t)1024)
 #if defined(__SANITIZE_ADDRESS__)
 #undef SHARED_BYTES
 #define SHARED_BYTES 0
@@ -39,6 +40,15 @@ static unsigned char *add_block(struct model_memory *memory, size_t bytes, bool 
     return (unsigned char *)block->bytes;
 }
 
+// As large as all there is, so that no more than half of it is ever empty.
+static size_t block_size(const struct model_memory *memory, size_t bytes)
+{
+    size_t size = FIRST_BYTES;
+    while (size < SHARED_BYTES && (size < memory->used || size < bytes))
+        size *= 2;
+    return size;
+}
+
 void *wnn_model_allocate(struct model_memory *memory, size_t count, size_t size)
 {
     const size_t most = memory->limit - memory->used, alignment = ALIGNMENT;
@@ -48,7 +58,8 @@ void *wnn_model_allocate(struct model_memory *memory, size_t count, size_t size)
         return NULL;
     size_t bytes = (count * size + alignment - 1) / alignment * alignment;
     if (bytes > memory->left && bytes <= left && bytes < SHARED_BYTES / 4) {
-        size_t shared = left < SHARED_BYTES ? left / alignment * alignment : SHARED_BYTES;
+        size_t shared = block_size(memory, bytes);
+        shared = left < shared ? left / alignment * alignment : shared;
         memory->room = add_block(memory, shared, true);
         memory->left = memory->room ? shared : 0;
     }

@@ -474,6 +474,22 @@ static const struct {
               {FUNCTION, NODE, 7},     {NODE, ATTRIBUTE, 5},  {ATTRIBUTE, TENSOR, 5}, {ATTRIBUTE, GRAPH, 6},
               {ATTRIBUTE, TENSOR, 10}, {ATTRIBUTE, GRAPH, 11}};
 
+// Fields that only people read: documents, metadata of nodes, shapes of values. Files have kilobytes a node.
+static const struct {
+    enum kind kind;
+    uint32_t number;
+} unread[] = {{MODEL, 6},     {MODEL, 20},  {GRAPH, 10},  {GRAPH, 13},    {GRAPH, 14},
+              {GRAPH, 16},    {NODE, 6},    {NODE, 9},    {FUNCTION, 8},  {FUNCTION, 12},
+              {FUNCTION, 14}, {TENSOR, 12}, {TENSOR, 16}, {ATTRIBUTE, 13}};
+
+static bool is_unread(enum kind kind, const struct protobuf_field *field)
+{
+    bool found = false;
+    for (size_t i = 0; i < sizeof unread / sizeof unread[0]; i++)
+        found |= unread[i].kind == kind && unread[i].number == field->number;
+    return found && field->type == PROTOBUF_BYTES;
+}
+
 static void put(struct description *to, const unsigned char *data, size_t size)
 {
     unsigned char *place = wnn_description_add(to, size);
@@ -522,6 +538,8 @@ static void write_message(struct description *to, struct bytes file, struct byte
     const unsigned char *begin = message.data;
     enum kind inner = kind;
     for (struct protobuf_field field; wnn_protobuf_next(&reader, &field); begin = reader.left.data) {
+        if (is_unread(kind, &field))
+            continue;
         if (kind == TENSOR && field.number == 9 && field.bytes.size >= MIN_WEIGHTS) {
             put_place(to, file, field.bytes);
         } else if (depth < MAX_WEIGHTS_DEPTH && has_tensors(kind, &field, &inner)) {

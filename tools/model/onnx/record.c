@@ -18,17 +18,26 @@
 #define NEWEST_IR    14
 #define NEWEST_OPSET 27
 
-// Of most results nothing but the operand is known, and of a constant the message that it is: a tensor is
-// made of them where they are read.
+// Of most results nothing but the operand is known, and of a constant what its message says: a tensor is
+// made of them where they are read. There are as many as nodes and initializers.
 struct name {
-    struct bytes text;
-    struct tensor *tensor;
-    WNNOperand operand;       // where there is no tensor; NULL: it has not been, or could not be recorded
-    int64_t type;             // of the operand
-    struct bytes constant;    // empty: it is none
-    const struct bytes *node; // that makes it, in its graph; NULL: none
-    struct name *next;        // of the same bucket
+    const unsigned char *text;
+    uint32_t size;
+    uint8_t type; // of the operand
+    bool is_tensor;
+    enum name_kind {
+        RESULT,
+        INITIALIZER,
+        CONSTANT // a node that has the tensor as its attribute
+    } kind : 8;
+    union {
+        struct tensor *tensor;
+        WNNOperand operand; // NULL: it has not been, or could not be recorded
+    };
+    const struct bytes *message; // of the initializer or of the node that makes it, in its graph; NULL: none
+    struct name *next;           // of the same bucket
 };
+_Static_assert(ONNX_OPAQUE <= UINT8_MAX, "types of elements fit");
 
 struct document {
     struct model_record *record;
@@ -61,33 +70,52 @@ static struct name *find_name(struct scope *scope, struct bytes text)
     size_t h = hash_text(text);
     for (; scope; scope = scope->outer)
         for (struct name *name = scope->buckets[h % scope->bucket_count]; name; name = name->next)
-            if (same_text(name->text, text))
+            if (same_text((struct bytes){name->text, name->size}, text))
                 return name;
     return NULL;
+}
+
+// The tensor that a node has as its attribute; empty: none.
+static struct bytes value_of(struct bytes node)
+{
+    const struct bytes value = {(const unsigned char *)"value", 5};
+    struct onnx_attribute attribute;
+    bool found = wnn_onnx_node_attribute(&(struct onnx_node){.message = node}, value, &attribute);
+    return found ? attribute.tensor : none;
 }
 
 // NULL: its node could not be recorded, or an error.
 static struct tensor *tensor_of(struct recording *r, struct name *name)
 {
     struct onnx_tensor constant;
-    if (name->tensor || (!name->operand && !name->constant.data))
+    if (name->is_tensor)
         return name->tensor;
-    if (!name->constant.data)
-        return make_operand(r, name->type, name->operand);
-    const char *fault = wnn_onnx_tensor(name->constant, &constant);
-    name->tensor = fault ? fail(r, "%s", fault) : make_initializer(r, &constant);
-    if (name->tensor)
-        name->tensor->operand = name->operand;
-    return name->tensor;
+    if (name->kind == RESULT)
+        return name->operand ? make_operand(r, name->type, name->operand) : NULL;
+    struct bytes message = name->kind == CONSTANT ? value_of(*name->message) : *name->message;
+    const char *fault = wnn_onnx_tensor(message, &constant);
+    struct tensor *t = fault ? fail(r, "%s", fault) : make_initializer(r, &constant);
+    if (!t)
+        return NULL;
+    t->operand = name->operand;
+    name->is_tensor = true;
+    return name->tensor = t;
+}
+
+// The operand of a name, which it has when the tensor is freed.
+static WNNOperand operand_in(const struct name *name)
+{
+    return !name->is_tensor ? name->operand : name->tensor ? name->tensor->operand : NULL;
 }
 
 static struct name *add_name(struct recording *r, struct scope *scope, struct bytes text, struct tensor *t)
 {
     struct name *name = wnn_model_allocate(r->memory, 1, sizeof *name);
-    if (!name)
-        return fail(r, "there is not enough memory");
+    if (!name || text.size > UINT32_MAX)
+        return name ? fail(r, "a name of %zu bytes", text.size) : fail(r, "there is not enough memory");
     struct name **bucket = &scope->buckets[hash_text(text) % scope->bucket_count];
-    *name = (struct name){.text = text, .tensor = t, .next = *bucket};
+    *name = (struct name){
+        .text = text.data, .size = (uint32_t)text.size, .is_tensor = true, .tensor = t, .next = *bucket};
     *bucket = name;
     return name;
 }
@@ -236,7 +264,8 @@ static struct tensor **make_places(struct recording *r, size_t count, struct ten
 // Whether a tensor is what a node that is a constant says.
 static bool is_constant(const struct call *call, const struct tensor *t)
 {
-    return t->source && !t->operand && !t->ints && !t->reals && is_text(call->node->operation, "Constant");
+    return t->source && !t->operand && !t->ints && !t->reals && is_text(call->node->operation, "Constant") &&
+           t->source->form.data == value_of(call->node->message).data;
 }
 
 // Whether the outputs of a node, of which there are few, need none of its memory.
@@ -255,12 +284,13 @@ static void keep_constants(struct call *c, struct scope *scope, bool leaves)
     for (size_t i = 0; i < c->input_count; i++) {
         struct name *name =
             c->inputs[i] && c->inputs[i]->source ? find_name(scope, c->node->inputs.items[i]) : NULL;
-        if (!name || !name->constant.data || !name->tensor)
+        if (!name || name->kind == RESULT || !name->is_tensor)
             continue;
         c->r->kept_count += !leaves;
-        name->operand = name->tensor->operand;
-        if (leaves)
-            name->tensor = NULL;
+        if (!leaves)
+            continue;
+        name->operand = operand_in(name);
+        name->is_tensor = false;
     }
 }
 
@@ -307,7 +337,7 @@ static bool record_node(struct recording *r, struct scope *scope, const struct b
         const struct tensor *t = call.outputs[i];
         if (t)
             results[i] = (struct name){
-                .operand = t->operand, .type = t->type, .constant = t->source ? t->source->form : none};
+                .operand = t->operand, .type = (uint8_t)t->type, .kind = t->source ? CONSTANT : RESULT};
     }
     if (call.inputs)
         keep_constants(&call, scope, leaves);
@@ -327,11 +357,12 @@ static bool record_node(struct recording *r, struct scope *scope, const struct b
         if (!name)
             return false;
         if (leaves) {
+            name->is_tensor = false;
             name->operand = results[i].operand;
             name->type = results[i].type;
-            name->constant = results[i].constant;
+            name->kind = results[i].kind;
         }
-        name->node = message;
+        name->message = message;
     }
     return !failed;
 }
@@ -357,7 +388,10 @@ static bool add_initializers(struct recording *r, struct scope *scope, const str
         struct name *added = add_name(r, scope, name, NULL);
         if (!added)
             return false;
-        added->constant = made ? graph->initializers[i] : none;
+        added->is_tensor = !made;
+        added->operand = NULL;
+        added->kind = made ? INITIALIZER : RESULT;
+        added->message = made ? &graph->initializers[i] : NULL;
     }
     return good;
 }
@@ -438,13 +472,13 @@ static void tell_names(const struct scope *scope, const WNNModelRecordOptions *o
 {
     for (size_t i = 0; options->onName && i < scope->bucket_count; i++)
         for (const struct name *name = scope->buckets[i]; name; name = name->next) {
-            WNNOperand operand = name->tensor ? name->tensor->operand : name->operand;
+            WNNOperand operand = operand_in(name);
             if (!operand)
                 continue;
-            WNNModelNamedValue value = {
-                {(const char *)name->text.data, name->text.size}, operand, {"", 0}, {"", 0}};
-            struct bytes operation = name->node ? wnn_onnx_operation(*name->node) : (struct bytes){0};
-            if (name->node)
+            WNNModelNamedValue value = {{(const char *)name->text, name->size}, operand, {"", 0}, {"", 0}};
+            bool is_made = name->message && name->kind != INITIALIZER;
+            struct bytes operation = is_made ? wnn_onnx_operation(*name->message) : (struct bytes){0};
+            if (is_made)
                 value.operatorName = (WNNStringView){(const char *)operation.data, operation.size};
             options->onName(&value, options->userdata1, options->userdata2);
         }
@@ -478,7 +512,7 @@ static struct tensor *make_onnx_input(struct recording *r, const WNNModelRecordO
 static bool is_initializer(struct scope *scope, struct bytes name)
 {
     struct name *found = find_name(scope, name);
-    return found && found->constant.data;
+    return found && found->kind != RESULT;
 }
 
 static bool add_output(struct recording *r, struct scope *scope, struct model_record *record, size_t index)
