@@ -9,6 +9,7 @@
 // of the peak: what needs more fails. Prints a line of numbers; exit status 1: a limit was crossed.
 
 #include <webnn/model.h>
+#include <webnn/reflection.h>
 
 #include <errno.h>
 #include <math.h>
@@ -57,6 +58,18 @@ static bool limit_growth(uint64_t bytes)
     return setrlimit(RLIMIT_DATA, &limit) == 0;
 }
 
+// Operators and constants, each of which takes something to be described.
+static size_t count_records(WNNGraphBuilder builder)
+{
+    size_t count = wnnGraphBuilderGetOperatorCount(builder);
+    for (size_t i = 0; i < wnnGraphBuilderGetOperandCount(builder); i++) {
+        WNNRecordedOperand operand = WNN_RECORDED_OPERAND_INIT;
+        wnnGraphBuilderGetOperand(builder, i, &operand);
+        count += operand.source == WNNOperandSource_Constant;
+    }
+    return count;
+}
+
 static WNNStatus load(WNNContext context, const char *path, const WNNModelInputValue *input,
                       uint64_t record_limit, uint64_t build_limit)
 {
@@ -84,6 +97,7 @@ static WNNStatus load(WNNContext context, const char *path, const WNNModelInputV
         status = wnnModelRecord(model, builder, &options, 8, outputs, &count, sizeof message, message);
     double recorded = now();
     uint64_t grown = read_status("RssAnon") - before;
+    size_t records = count_records(builder);
 
     // All pages of the file are resident when its weights have been packed, so that the peak has them once.
     bool good = limit_growth(UINT64_MAX) && reset_peak();
@@ -95,8 +109,9 @@ static WNNStatus load(WNNContext context, const char *path, const WNNModelInputV
     if (status == WNNStatus_Success)
         status = wnnModelGetInfo(model, &info);
     printf(
-        "%s%s%.1f MiB of weights; open %.1f ms, record %.1f ms, %.2f MiB; build %.1f ms, %.1f MiB at most\n",
-        message, message[0] ? "\n" : "", (double)info.weightBytes / 0x1p20, 1e3 * (opened - begin),
+        "%s%s%.1f MiB of weights, %zu operators and constants; open %.1f ms, record %.1f ms, %.2f MiB; build "
+        "%.1f ms, %.1f MiB at most\n",
+        message, message[0] ? "\n" : "", (double)info.weightBytes / 0x1p20, records, 1e3 * (opened - begin),
         1e3 * (recorded - opened), (double)grown / 0x1p20, 1e3 * (now() - recorded), (double)peak / 0x1p20);
     if (status == WNNStatus_Success && (!good || grown > record_limit || peak > build_limit))
         status = WNNStatus_OutOfMemory;
