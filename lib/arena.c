@@ -8,6 +8,21 @@
 // Larger ones would be pages of their own, which the system clears each time.
 #define LARGEST_BLOCK (8u * 1024)
 
+// A sanitizer watches the end of each packed record, which has nothing between it and the next otherwise.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WATCHED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(WATCHED)
+#include <sanitizer/asan_interface.h>
+#define GAP ((size_t)16)
+#else
+#define GAP                                       ((size_t)0)
+#define ASAN_POISON_MEMORY_REGION(memory, size)   ((void)(memory))
+#define ASAN_UNPOISON_MEMORY_REGION(memory, size) ((void)(memory))
+#endif
+
 struct arena_block {
     struct arena_block *previous;
     size_t capacity;
@@ -41,30 +56,33 @@ static bool add_block(struct arena *arena, size_t size)
     return true;
 }
 
-static void *allocate(struct arena *arena, size_t size, size_t alignment)
+// With so many bytes behind them that nobody may touch.
+static void *allocate(struct arena *arena, size_t size, size_t alignment, size_t gap)
 {
     if (size > SIZE_MAX / 4)
         return NULL;
     size = (size + alignment - 1) / alignment * alignment;
     size_t begin = (arena->used + alignment - 1) / alignment * alignment;
-    if (!arena->last || begin > arena->last->capacity || arena->last->capacity - begin < size) {
-        if (!add_block(arena, size))
+    if (!arena->last || begin > arena->last->capacity || arena->last->capacity - begin < size + gap) {
+        if (!add_block(arena, size + gap))
             return NULL;
         begin = 0;
     }
-    void *memory = arena->last->data + begin;
-    arena->used = begin + size;
+    char *memory = arena->last->data + begin;
+    arena->used = begin + size + gap;
+    ASAN_UNPOISON_MEMORY_REGION(memory, size);
+    ASAN_POISON_MEMORY_REGION(memory + size, gap);
     return memset(memory, 0, size);
 }
 
 void *wnn_arena_allocate(struct arena *arena, size_t size)
 {
-    return allocate(arena, size, alignof(max_align_t));
+    return allocate(arena, size, alignof(max_align_t), 0);
 }
 
 void *wnn_arena_allocate_packed(struct arena *arena, size_t size)
 {
-    return allocate(arena, size, alignof(uint64_t));
+    return allocate(arena, size, alignof(uint64_t), GAP);
 }
 
 void *wnn_arena_copy(struct arena *arena, const void *data, size_t size)

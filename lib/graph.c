@@ -44,14 +44,19 @@ static void *grow(struct graph *graph, void *items, size_t count, size_t *capaci
     return grown;
 }
 
+// The bytes of an operand of a graph.
+static size_t operand_size(const struct graph *graph)
+{
+    return graph->in_builder ? offsetof(struct operand, uses) : sizeof(struct operand);
+}
+
 struct operand *wnn_graph_add_operand(struct graph *graph, const struct descriptor *type)
 {
     struct operand **operands = grow(graph, graph->operands, graph->operand_count, &graph->operand_capacity);
     if (!operands)
         return NULL;
     graph->operands = operands;
-    size_t size = graph->in_builder ? offsetof(struct operand, uses) : sizeof(struct operand);
-    struct operand *operand = wnn_arena_allocate_packed(&graph->arena, size);
+    struct operand *operand = wnn_arena_allocate_packed(&graph->arena, operand_size(graph));
     if (!operand)
         return NULL;
     operand->graph = graph;
@@ -59,6 +64,11 @@ struct operand *wnn_graph_add_operand(struct graph *graph, const struct descript
     operand->type = *type;
     operands[graph->operand_count++] = operand;
     return operand;
+}
+
+struct operand *wnn_graph_copy_operand(const struct operand *operand, struct arena *arena)
+{
+    return wnn_arena_copy_packed(arena, operand, operand_size(operand->graph));
 }
 
 struct operand_details *wnn_graph_detail(struct operand *operand)

@@ -255,6 +255,9 @@ struct operand *wnn_graph_add_operand(struct graph *graph, const struct descript
 struct operand *wnn_graph_add_constant(struct graph *graph, const struct descriptor *type,
                                        struct constant *constant);
 
+// A copy that is not in the graph, and as large as what it is of; NULL when memory runs out.
+struct operand *wnn_graph_copy_operand(const struct operand *operand, struct arena *arena);
+
 // The details of an operand, to be written; NULL when memory runs out.
 struct operand_details *wnn_graph_detail(struct operand *operand);
 

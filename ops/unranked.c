@@ -55,7 +55,7 @@ static struct bounds any_size(const struct op_call *call)
 // An operand of that rank, of whose dimensions nothing is known.
 static struct operand *try_operand(const struct trials *trials, const struct operand *operand, unsigned rank)
 {
-    struct operand *to = wnn_arena_copy(trials->call->arena, operand, sizeof *to);
+    struct operand *to = wnn_graph_copy_operand(operand, trials->call->arena);
     if (!to)
         return NULL;
     to->unranked = false;
