@@ -53,14 +53,16 @@ static bool verify_ends(const struct graph *graph, size_t i, const char *pass, s
 
 // What is fused, as the elementwise operator that it is: value 0 is of the type `from`, the result of *type.
 static bool infer_fused(const struct node *node, const struct expression *fused, struct arena *arena,
-                        const struct descriptor *from, struct descriptor *type)
+                        const struct descriptor *from, struct descriptor *type, struct error *error)
 {
     struct error inner = {0};
     const WNNLimits none = {.acceptEmptyTensors = true};
     struct operand value = {.type = *from};
     struct elementwise_attrs attrs = {.steps = fused->steps, .count = fused->count};
     struct operand **in = wnn_arena_allocate(arena, (fused->operand_count + 1) * sizeof in[0]);
-    if (!in || fused->first < node->in_count || fused->first + fused->operand_count > wnn_operand_count(node))
+    if (!in)
+        return wnn_fail_memory(error);
+    if (fused->first < node->in_count || fused->first + fused->operand_count > wnn_operand_count(node))
         return false;
     in[0] = &value;
     for (unsigned i = 0; i < fused->operand_count; i++) {
@@ -77,14 +79,15 @@ static bool infer_fused(const struct node *node, const struct expression *fused,
                            .limits = &none,
                            .error = &inner};
     if (!call.info->infer(&call) || call.out_count != 1)
-        return false;
+        return inner.status == WNNStatus_OutOfMemory && wnn_fail_memory(error);
     *type = call.out[0];
     return true;
 }
 
-// The types of the inputs become those that the operator takes, *out the one that it makes.
+// The types of the inputs become those that the operator takes, *out the one that it makes. False: it does
+// not fit, or an error.
 static bool take_fused(const struct node *node, struct arena *arena, struct operand **in,
-                       struct descriptor *out)
+                       struct descriptor *out, struct error *error)
 {
     for (const struct expression *f = node->fused; f; f = f->next) {
         bool output = f->at == WNN_AT_OUTPUT;
@@ -94,7 +97,7 @@ static bool take_fused(const struct node *node, struct arena *arena, struct oper
         // Steps may see a result in another shape of as many elements.
         const struct shape *shape = &f->steps[f->count - 1].type.shape;
         struct descriptor from = {f->from, output ? *shape : in[f->at]->type.shape}, type;
-        if (!infer_fused(node, f, arena, &from, &type) || !wnn_shape_equal(&type.shape, &from.shape) ||
+        if (!infer_fused(node, f, arena, &from, &type, error) || !wnn_shape_equal(&type.shape, &from.shape) ||
             (output ? type.type != out->type || wnn_shape_elements(shape) != wnn_shape_elements(&out->shape)
                     : f->from != in[f->at]->type.type))
             return false;
@@ -104,7 +107,7 @@ static bool take_fused(const struct node *node, struct arena *arena, struct oper
         }
         in[f->at] = wnn_arena_copy(arena, in[f->at], sizeof **in);
         if (!in[f->at])
-            return false;
+            return wnn_fail_memory(error);
         in[f->at]->type.type = type.type;
     }
     return true;
@@ -135,7 +138,7 @@ static bool verify_inference(const struct node *node, struct arena *arena, const
     struct descriptor first = node->out_count ? node->out[0]->type : (struct descriptor){0};
     if (!in)
         return wnn_fail_memory(error);
-    if (!take_fused(node, arena, in, &first))
+    if (!take_fused(node, arena, in, &first, error))
         return broken(pass, error, "a node has something fused that does not fit", node->index);
     if (!take_wide(node, arena, in))
         return wnn_fail_memory(error);
@@ -156,7 +159,9 @@ static bool verify_inference(const struct node *node, struct arena *arena, const
     if (!call.attrs)
         return wnn_fail_memory(error);
     if (!call.info->infer(&call))
-        return wnn_fail(error, WNNStatus_UnknownError, "after %s: %s", pass, inner.message);
+        return inner.status == WNNStatus_OutOfMemory
+                   ? wnn_fail_memory(error)
+                   : wnn_fail(error, WNNStatus_UnknownError, "after %s: %s", pass, inner.message);
     if (call.out_count != node->out_count)
         return broken(pass, error, "a node has the wrong number of outputs", node->index);
     for (unsigned i = 0; i < node->out_count; i++)
