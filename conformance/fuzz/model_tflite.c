@@ -12,9 +12,10 @@
 
 #include <dirent.h>
 
-#define MAX_SEED    65536 // bytes of a model that is taken
-#define MAX_SEEDS   4000
-#define MAX_TENSORS 40
+#define MAX_SEED        65536 // bytes of a model that is taken
+#define MAX_SEEDS       4000
+#define MAX_TENSORS     40
+#define MAX_DESCRIPTION ((size_t)64 << 20)
 
 unsigned long fuzz_built;
 
@@ -262,6 +263,45 @@ static struct contents read_seed(const char *path)
 // Inputs
 // ---------------------------------------------------------------------------------------------------------------
 
+static bool same_bytes(struct bytes a, struct bytes b)
+{
+    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
+
+static void compare_tensors(struct tflite_file *whole, struct tflite_file *excerpt, size_t graph)
+{
+    for (size_t i = 0; i < whole->subgraphs[graph].tensors.count; i++) {
+        struct tflite_tensor a, b;
+        wnn_tflite_tensor(whole, &whole->subgraphs[graph], i, &a);
+        wnn_tflite_tensor(excerpt, &excerpt->subgraphs[graph], i, &b);
+        if (!same_bytes(a.name, b.name) || a.type != b.type || a.shape.count != b.shape.count ||
+            !same_bytes(a.data, b.data))
+            abort();
+    }
+}
+
+// What an excerpt says, as one is made of a mapped file, is what the file says, or a fault.
+static void check_excerpt(const struct contents *file)
+{
+    const struct bytes bytes = {(const unsigned char *)file->data, file->size};
+    struct model_memory memory = {.limit = MAX_DESCRIPTION};
+    struct byte_runs runs = {0};
+    struct excerpt excerpt;
+    struct tflite_file whole, read;
+    wnn_tflite_find_weights(bytes, &runs);
+    if (!wnn_excerpt_make(&excerpt, bytes, runs))
+        abort();
+    const char *fault = wnn_tflite_open(bytes, NULL, &memory, &whole);
+    if (!wnn_tflite_open(bytes, &excerpt, &memory, &read)) {
+        if (fault || whole.subgraph_count != read.subgraph_count || whole.weight_bytes != read.weight_bytes)
+            abort();
+        for (size_t i = 0; i < whole.subgraph_count; i++)
+            compare_tensors(&whole, &read, i);
+    }
+    wnn_excerpt_free(&excerpt);
+    wnn_model_free(&memory);
+}
+
 static struct contents copy_of(const struct writer *w)
 {
     struct contents bytes = {malloc(w->size + 1), w->size};
@@ -278,6 +318,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size > 8 && memcmp(data + 4, "TFL3", 4) == 0) {
         struct contents file = {(char *)(uintptr_t)data, size};
         struct edits choices = {data + size / 2, size - size / 2};
+        check_excerpt(&file);
         check_model(&file, &choices);
         return 0;
     }
@@ -295,6 +336,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     for (unsigned i = 0; i < mistakes; i++)
         spoil(&file, &edits);
+    check_excerpt(&file);
     check_model(&file, &choices);
     free(file.data);
     return 0;
