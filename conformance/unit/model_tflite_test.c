@@ -504,6 +504,28 @@ static void limited_memory(void)
     }
 }
 
+// A vector of as many tables that are all one; the first slot of that.
+static size_t put_same(struct writer *w, size_t slot, size_t count, size_t fields, const long *values)
+{
+    size_t items = put_vector(w, slot, count, NULL), table = put_table(w, items, fields, values);
+    for (size_t i = 1; i < count; i++)
+        refer(w, items + 4 * i, table - 4);
+    return table;
+}
+
+// A small file whose subgraphs are all one, of tensors that are all one, takes no longer than it may.
+static void million_tensors(void)
+{
+    struct writer w = {.size = 8};
+    memcpy(w.bytes + 4, "TFL3", 4);
+    size_t root = TABLE(&w, 0, 3, ABSENT, REFERENCE);
+    size_t graph = put_same(&w, root + 8, 1001, 1, (long[]){REFERENCE});
+    put_same(&w, graph, 1000, 3, (long[]){ABSENT, FLOAT32, 0});
+    WNNModel model;
+    REQUIRE_EQUAL_INT(try_open(&w, &model), WNNStatus_TypeError);
+    REQUIRE_EQUAL_STR(message, "small.tflite: the file has more than a million tensors and operators");
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Mapped files
 // ---------------------------------------------------------------------------------------------------------------
@@ -591,6 +613,7 @@ int main(int argc, char **argv)
     CASE(data_behind());
     CASE(other_versions());
     CASE(limited_memory());
+    CASE(million_tensors());
     CASE(changed_after_opening());
     CASE(weights_are_lent());
     CASE(described_in_weights());

@@ -38,16 +38,16 @@ struct bytes wnn_tflite_buffer(struct tflite_file *file, int64_t index)
     return wnn_flatbuffer_part(&file->buffer, (size_t)offset, (size_t)size);
 }
 
-// Several items may be one: no more than so many tensors are looked at, and others are copied.
-#define MAX_LOOKED_AT 1000000u
-#define MAX_ITEMS     4000000u // tensors and operators of all subgraphs
+// Tensors and operators of all subgraphs, of which several may be one. Weights of others are not looked for,
+// and a file that has more is refused.
+#define MAX_ITEMS 1000000u
 
 void wnn_tflite_find_weights(struct bytes bytes, struct byte_runs *runs)
 {
     struct tflite_file file = {.buffer = {bytes, NULL}};
     file.model = wnn_flatbuffer_root(&file.buffer);
     struct flatbuffer_vector graphs = wnn_flatbuffer_vector(&file.model, 2, 4);
-    unsigned left = MAX_LOOKED_AT;
+    unsigned left = MAX_ITEMS;
     for (size_t i = 0; i < graphs.count && left && !file.buffer.fault; i++) {
         left--;
         struct flatbuffer_table graph = wnn_flatbuffer_item(&graphs, i);
@@ -187,7 +187,7 @@ static void read_subgraph(struct tflite_file *file, const struct flatbuffer_tabl
     graph->name = wnn_flatbuffer_bytes(from, 4);
     file->item_count += graph->tensors.count + graph->operators.count;
     if (file->item_count > MAX_ITEMS)
-        set_fault(file, "the file has too many tensors and operators");
+        set_fault(file, "the file has more than a million tensors and operators");
     for (size_t i = 0; i < graph->tensors.count && !file->buffer.fault; i++) {
         struct tflite_tensor tensor;
         struct flatbuffer_table item = wnn_flatbuffer_item(&graph->tensors, i);
