@@ -7,6 +7,7 @@
 // Tensors of every type have the same number of bytes: what is to come from memory must not fit in a cache
 // because its elements are small. A kernel and its copy take turns, and the shortest time of each counts.
 
+#include "conformance/bench/chain.h"
 #include "conformance/clock.h"
 #include "cpu/kernel.h"
 
@@ -80,7 +81,10 @@ static struct tensor make_tensor(const struct operand *operand)
     tensor.data = aligned_alloc(64, (wnn_descriptor_bytes(&operand->type) + 127) / 64 * 64);
     if (!tensor.data)
         exit(1);
-    fill(&tensor);
+    if (operand->constant && operand->constant->data)
+        memcpy(tensor.data, operand->constant->data, wnn_descriptor_bytes(&operand->type));
+    else
+        fill(&tensor);
     return tensor;
 }
 
@@ -177,7 +181,7 @@ static WNNOperand input_of(WNNDataType data_type, WNNUint32List shape)
     return wnnGraphBuilderInput(b, (WNNStringView){name, (size_t)length}, &descriptor);
 }
 
-static void check(const char *name, const char *size, WNNOperand result)
+static struct operand *recorded(const char *name, WNNOperand result)
 {
     if (!result) {
         WNNError error;
@@ -185,7 +189,32 @@ static void check(const char *name, const char *size, WNNOperand result)
         fprintf(stderr, "%s: %.*s\n", name, (int)error.message.length, error.message.data);
         exit(1);
     }
-    measure(name, size, wnn_operand(result)->producer);
+    return wnn_operand(result);
+}
+
+static void check(const char *name, const char *size, WNNOperand result)
+{
+    measure(name, size, recorded(name, result)->producer);
+}
+
+// All that the result is computed of as one node.
+static void check_chain(const char *name, const char *size, WNNOperand result)
+{
+    struct chain chain;
+    make_chain(&chain, recorded(name, result));
+    measure(name, size, &chain.node);
+}
+
+// The node of a layerNormalization as one that leaves the mean and the bias out.
+static void check_rms(const char *name, const char *size, WNNOperand layer)
+{
+    struct node node = *recorded(name, layer)->producer;
+    const WNNLayerNormalizationOptions *options = node.attrs;
+    struct rms_normalization_attrs attrs = {.axes = options->axes, .epsilon = options->epsilon};
+    node.op = WNN_OP_rmsNormalization;
+    node.attrs = &attrs;
+    node.in_count = 2;
+    measure(name, size, &node);
 }
 
 #define IN(...) input_of(type, LIST(__VA_ARGS__))
@@ -194,11 +223,13 @@ static void check(const char *name, const char *size, WNNOperand result)
     {                                                                                                        \
         .label = WNN_STRING_VIEW_INIT, __VA_ARGS__                                                           \
     }
-#define CASE(name, ...)                                                                                      \
+#define CASE_OF(checked, name, ...)                                                                          \
     do {                                                                                                     \
         if (is_wanted(name))                                                                                 \
-            check(name, size, __VA_ARGS__);                                                                  \
+            checked(name, size, __VA_ARGS__);                                                                \
     } while (0)
+#define CASE(name, ...)       CASE_OF(check, name, __VA_ARGS__)
+#define CHAIN_CASE(name, ...) CASE_OF(check_chain, name, __VA_ARGS__)
 
 #define REDUCE(name, Op, rows, columns)                                                                      \
     CASE(name " last",                                                                                       \
@@ -449,6 +480,11 @@ static void rows_of_lengths(const char *size, uint32_t rows)
                                                          OPTIONS(WNNLayerNormalizationOptions,
                                                                  .axes = LIST(1), .epsilon = 1e-5,
                                                                  .scale = IN(length), .bias = IN(length))));
+            snprintf(name, sizeof name, "rmsNormalization %s rows of %u", suffixes[half], length);
+            CASE_OF(check_rms, name,
+                    wnnGraphBuilderLayerNormalization(b, IN(count, length),
+                                                      OPTIONS(WNNLayerNormalizationOptions, .axes = LIST(1),
+                                                              .epsilon = 1e-5, .scale = IN(length))));
         }
     }
 }
@@ -472,6 +508,55 @@ static void functions_of_elements(const char *size, uint32_t rows)
         ELEMENTS("elu", Elu);
         ELEMENTS("softplus", Softplus);
         ELEMENTS("log", Log);
+    }
+    spread = 1;
+}
+
+static WNNOperand number_of(double value)
+{
+    float as_float = (float)value;
+    uint16_t half = wnn_half_from_float(as_float);
+    bool is_half = type == WNNDataType_Float16;
+    WNNOperandDescriptor descriptor = {.dataType = type};
+    return wnnGraphBuilderConstant(b, &descriptor, is_half ? (const void *)&half : &as_float,
+                                   wnn_dtype_bytes(type, 1));
+}
+
+static WNNOperand times(WNNOperand x, WNNOperand y)
+{
+    return wnnGraphBuilderMul(b, x, y, NULL);
+}
+
+// In the forms that converters write: of the cube, the second is a power.
+static WNNOperand gelu_by_tanh(WNNOperand x, bool is_power)
+{
+    WNNOperand cubic = is_power ? times(wnnGraphBuilderPow(b, x, number_of(3), NULL), number_of(0.044715))
+                                : times(x, times(times(x, x), number_of(0.044715)));
+    WNNOperand inner = times(wnnGraphBuilderAdd(b, x, cubic, NULL), number_of(0.7978845608));
+    WNNOperand outer = wnnGraphBuilderAdd(b, wnnGraphBuilderTanh(b, inner, NULL), number_of(1), NULL);
+    return is_power ? times(number_of(0.5), times(x, outer)) : times(times(x, number_of(0.5)), outer);
+}
+
+// Of the networks that are transformers, and others.
+static void chains_of_elements(const char *size, uint32_t rows)
+{
+    static const char *const names[2][6] = {
+        {"chain SiLU f32", "chain SwiGLU f32", "chain GELU by tanh f32", "chain GELU by tanh, pow f32",
+         "chain hardSigmoid times x f32", "chain add, relu f32"},
+        {"chain SiLU f16", "chain SwiGLU f16", "chain GELU by tanh f16", "chain GELU by tanh, pow f16",
+         "chain hardSigmoid times x f16", "chain add, relu f16"}};
+    spread = 10;
+    for (int half = 0; half < 2; half++) {
+        const char *const *name = names[half];
+        type = half ? WNNDataType_Float16 : WNNDataType_Float32;
+        WNNOperand x = IN(rows_of(rows), 512), y = IN(rows_of(rows), 512);
+        WNNOperand silu = times(x, wnnGraphBuilderSigmoid(b, x, NULL));
+        CHAIN_CASE(name[0], silu);
+        CHAIN_CASE(name[1], times(silu, y));
+        CHAIN_CASE(name[2], gelu_by_tanh(x, false));
+        CHAIN_CASE(name[3], gelu_by_tanh(x, true));
+        CHAIN_CASE(name[4], times(x, wnnGraphBuilderHardSigmoid(b, x, NULL)));
+        CHAIN_CASE(name[5], wnnGraphBuilderRelu(b, wnnGraphBuilderAdd(b, x, y, NULL), NULL));
     }
     spread = 1;
 }
@@ -668,6 +753,7 @@ int main(int argc, char **argv)
         elements(sizes[i].name, sizes[i].rows);
         rows_of_lengths(sizes[i].name, sizes[i].rows);
         functions_of_elements(sizes[i].name, sizes[i].rows);
+        chains_of_elements(sizes[i].name, sizes[i].rows);
     }
     if (required == 0)
         functions();

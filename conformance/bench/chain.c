@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conformance/bench/chain.h"
+
+#include <assert.h>
+
+// What the steps compute, in their order.
+struct results {
+    struct operand *operand[WNN_ELEMENTWISE_STEPS];
+    unsigned count;
+};
+
+static bool is_among(struct operand *const *operands, unsigned count, const struct operand *operand)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (operands[i] == operand)
+            return true;
+    return false;
+}
+
+// Operands before what is computed of them.
+static void visit(struct chain *chain, struct results *results, struct operand *operand)
+{
+    const struct node *node = operand->producer;
+    if (!node && !is_among(chain->in, chain->node.in_count, operand)) {
+        assert(chain->node.in_count < WNN_ELEMENTWISE_INPUTS);
+        chain->in[chain->node.in_count++] = operand;
+    }
+    if (!node || is_among(results->operand, results->count, operand))
+        return;
+    for (unsigned i = 0; i < node->in_count; i++)
+        visit(chain, results, node->in[i]);
+    assert(results->count < WNN_ELEMENTWISE_STEPS);
+    results->operand[results->count++] = operand;
+}
+
+static uint8_t number_of(const struct chain *chain, const struct results *results,
+                         const struct operand *operand)
+{
+    unsigned number = 0;
+    while (number < chain->node.in_count && chain->in[number] != operand)
+        number++;
+    for (unsigned i = 0; number == chain->node.in_count + i && results->operand[i] != operand; i++)
+        number++;
+    return (uint8_t)number;
+}
+
+void make_chain(struct chain *chain, struct operand *result)
+{
+    struct results results = {.count = 0};
+    *chain = (struct chain){.out = {result}};
+    chain->node = (struct node){
+        .op = WNN_OP_elementwise, .attrs = &chain->attrs, .in = chain->in, .out = chain->out, .out_count = 1};
+    visit(chain, &results, result);
+    for (unsigned i = 0; i < results.count; i++) {
+        const struct node *node = results.operand[i]->producer;
+        struct elementwise_step *step = &chain->steps[i];
+        *step = (struct elementwise_step){.op = node->op,
+                                          .in_count = (uint8_t)node->in_count,
+                                          .output = i + 1 == results.count ? 0 : WNN_NO_OUTPUT,
+                                          .attrs = node->attrs,
+                                          .type = results.operand[i]->type};
+        for (unsigned j = 0; j < node->in_count; j++)
+            step->in[j] = number_of(chain, &results, node->in[j]);
+    }
+    chain->attrs.steps = chain->steps;
+    chain->attrs.count = results.count;
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The node that the compiler makes of operators of single elements which make something of one another, for
+// benchmarks that call kernels directly.
+
+#ifndef CONFORMANCE_BENCH_CHAIN_H_
+#define CONFORMANCE_BENCH_CHAIN_H_
+
+#include "ops/op.h"
+
+struct chain {
+    struct node node; // elementwise
+    struct operand *in[WNN_ELEMENTWISE_INPUTS], *out[1];
+    struct elementwise_attrs attrs;
+    struct elementwise_step steps[WNN_ELEMENTWISE_STEPS];
+};
+
+// Of everything that `result` is computed of. The chain is not to be moved.
+void make_chain(struct chain *chain, struct operand *result);
+
+#endif
