@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "conformance/bench/chain.h"
+#include "conformance/chain.h"
 
 #include <assert.h>
 

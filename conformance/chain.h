@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The node that the compiler makes of operators of single elements which make something of one another, for
-// benchmarks that call kernels directly.
+// tests and benchmarks that call kernels directly.
 
-#ifndef CONFORMANCE_BENCH_CHAIN_H_
-#define CONFORMANCE_BENCH_CHAIN_H_
+#ifndef CONFORMANCE_CHAIN_H_
+#define CONFORMANCE_CHAIN_H_
 
 #include "ops/op.h"
 

@@ -35,6 +35,16 @@ static void from_float(const float *restrict values, uint16_t *restrict halves, 
     }
 }
 
+static void round_each(float *values, size_t count)
+{
+    uint16_t halves[64];
+    for (size_t i = 0, n; i < count; i += n) {
+        n = count - i < 64 ? count - i : 64;
+        from_float(values + i, halves, n);
+        to_float(halves, values + i, n);
+    }
+}
+
 #if WNN_X86_64
 #include <immintrin.h>
 
@@ -88,6 +98,28 @@ WNN_TARGET_AVX512 static void from_float_avx512(const float *values, uint16_t *h
     }
 }
 
+WNN_TARGET_AVX2 static void round_each_avx2(float *values, size_t count)
+{
+    size_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        __m128i halves = _mm256_cvtps_ph(_mm256_loadu_ps(values + i), _MM_FROUND_TO_NEAREST_INT);
+        _mm256_storeu_ps(values + i, _mm256_cvtph_ps(halves));
+    }
+    for (; i < count; i++) {
+        __m128i half = _mm_cvtps_ph(_mm_set_ss(values[i]), _MM_FROUND_TO_NEAREST_INT);
+        values[i] = _mm_cvtss_f32(_mm_cvtph_ps(half));
+    }
+}
+
+WNN_TARGET_AVX512 static void round_each_avx512(float *values, size_t count)
+{
+    for (size_t i = 0; i < count; i += 16) {
+        __mmask16 mask = count - i < 16 ? (__mmask16)((1u << (count - i)) - 1) : (__mmask16)0xFFFF;
+        __m256i halves = _mm512_cvtps_ph(_mm512_maskz_loadu_ps(mask, values + i), _MM_FROUND_TO_NEAREST_INT);
+        _mm512_mask_storeu_ps(values + i, mask, _mm512_cvtph_ps(halves));
+    }
+}
+
 void wnn_half_to_float_array(const uint16_t *halves, float *values, size_t count)
 {
     if (wnn_isa() == WNN_ISA_AVX512)
@@ -107,6 +139,16 @@ void wnn_half_from_float_array(const float *values, uint16_t *halves, size_t cou
     else
         from_float(values, halves, count);
 }
+
+void wnn_half_round_array(float *values, size_t count)
+{
+    if (wnn_isa() == WNN_ISA_AVX512)
+        round_each_avx512(values, count);
+    else if (wnn_isa() >= WNN_ISA_AVX2)
+        round_each_avx2(values, count);
+    else
+        round_each(values, count);
+}
 #else
 void wnn_half_to_float_array(const uint16_t *halves, float *values, size_t count)
 {
@@ -116,5 +158,10 @@ void wnn_half_to_float_array(const uint16_t *halves, float *values, size_t count
 void wnn_half_from_float_array(const float *values, uint16_t *halves, size_t count)
 {
     from_float(values, halves, count);
+}
+
+void wnn_half_round_array(float *values, size_t count)
+{
+    round_each(values, count);
 }
 #endif

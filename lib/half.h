@@ -72,5 +72,6 @@ static inline uint16_t wnn_half_of_key(uint16_t key, uint16_t order)
 
 void wnn_half_to_float_array(const uint16_t *halves, float *values, size_t count);
 void wnn_half_from_float_array(const float *values, uint16_t *halves, size_t count);
+void wnn_half_round_array(float *values, size_t count); // to what float16 holds
 
 #endif

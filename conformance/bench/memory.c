@@ -7,7 +7,7 @@
 // Tensors of every type have the same number of bytes: what is to come from memory must not fit in a cache
 // because its elements are small. A kernel and its copy take turns, and the shortest time of each counts.
 
-#include "conformance/bench/chain.h"
+#include "conformance/chain.h"
 #include "conformance/clock.h"
 #include "cpu/kernel.h"
 

@@ -119,6 +119,9 @@ BINARY_FLOAT(not_equal, uint8_t, a != b)
 BINARY_FLOAT(greater, uint8_t, a > b)
 BINARY_FLOAT(greater_or_equal, uint8_t, a >= b)
 
+BINARY_FLOAT(square, float, ((void)b, a *a))
+BINARY_FLOAT(cube, float, ((void)b, (double)a *(double)a *(double)a))
+
 static void pow_f32(const void *left, const void *right, void *out, size_t count)
 {
     wnn_vmath_pair(VMATH_POW, left, right, out, count);
@@ -239,6 +242,13 @@ static void half_piece(void *argument, size_t begin, size_t end)
     wnn_cpu_chunks_end(&room);
 }
 
+// The same exponent for all: a power that is a product is rounded once, too.
+static binary_loop power_loop(const struct tensor *exponent)
+{
+    float number = exponent->count == 1 ? wnn_cpu_first_float(exponent) : 0;
+    return number == 2 ? square_f32 : number == 3 ? cube_f32 : pow_f32;
+}
+
 static void run_binary_step(const struct chunk_step *step, const void *const in[3], void *out, size_t count)
 {
     step->loop.binary(in[0], in[1], out, count);
@@ -257,6 +267,12 @@ struct chunk_step wnn_cpu_binary_step(enum op op, WNNDataType type)
                                .grain = binary->grain};
 }
 
+struct chunk_step wnn_cpu_power_step(const struct tensor *exponent)
+{
+    return (struct chunk_step){
+        .run = run_binary_step, .loop.binary = power_loop(exponent), .grain = WNN_GRAIN_COSTLY};
+}
+
 static void run_binary(const struct kernel_call *call)
 {
     const struct binary *binary = operators[call->node->op];
@@ -265,10 +281,11 @@ static void run_binary(const struct kernel_call *call)
         return;
     WNNDataType type = call->in[0].type;
     struct job job = {
-        .loop = binary->loop[type],
+        .loop = call->node->op == WNN_OP_pow && wnn_dtype_is_float(type) ? power_loop(&call->in[1])
+                                                                         : binary->loop[type],
         .out = out->data,
         .out_size = wnn_dtype_bits(out->type) / 8,
-        .non_temporal = wnn_cpu_chunks_non_temporal(call),
+        .non_temporal = wnn_cpu_chunks_non_temporal(call, out),
     };
     wnn_cpu_view_init(&job.left, &call->in[binary->swapped], &out->shape);
     wnn_cpu_view_init(&job.right, &call->in[!binary->swapped], &out->shape);

@@ -187,7 +187,7 @@ static void run_cast(const struct kernel_call *call)
         .out = out->data,
         .in_size = wnn_dtype_bits(in->type) / 8,
         .out_size = wnn_dtype_bits(out->type) / 8,
-        .non_temporal = wnn_cpu_chunks_non_temporal(call),
+        .non_temporal = wnn_cpu_chunks_non_temporal(call, call->out),
     };
     wnn_parallel_for(call->parallel, out->count, WNN_GRAIN_CHEAP, cast_piece, &job);
 }

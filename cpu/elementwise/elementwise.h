@@ -10,6 +10,7 @@
 #include "cpu/kernel.h"
 #include "cpu/simd/non_temporal.h"
 #include "cpu/simd/isa.h"
+#include "cpu/simd/vmath.h"
 
 #define WNN_CHUNK 512
 
@@ -57,10 +58,9 @@ struct chunk_room {
     _Alignas(64) unsigned char buffer[WNN_CHUNK * sizeof(uint64_t)];
 };
 
-// Whether chunks of an output go past the caches. What takes the place of an input is in them.
-static inline bool wnn_cpu_chunks_non_temporal(const struct kernel_call *call)
+// Whether chunks of an output go past the caches: whole bytes. What takes the place of an input is in them.
+static inline bool wnn_cpu_chunks_non_temporal(const struct kernel_call *call, const struct tensor *out)
 {
-    const struct tensor *out = call->out;
     for (unsigned i = 0; i < call->node->in_count; i++)
         if (call->in[i].data == out->data)
             return false;
@@ -100,6 +100,8 @@ typedef void (*quantize_loop)(const void *x, const float *scale, const void *zer
 // that the caller owes them, and those of 4-bit types as int8 or uint8.
 struct chunk_step {
     void (*run)(const struct chunk_step *step, const void *const in[3], void *out, size_t count);
+    // (optional) The same past the caches. The caller ends that.
+    void (*stream)(const struct chunk_step *step, const void *const in[3], void *out, size_t count);
     union {
         unary_loop unary;
         binary_loop binary;
@@ -107,18 +109,37 @@ struct chunk_step {
         quantize_loop quantize;
     } loop;
     struct unary_constants constants;
-    size_t size;  // of an element of the result, where the loop does not know it
-    size_t grain; // WNN_GRAIN_...
+    struct vmath_chain chain; // of joined steps
+    size_t size;              // of an element of the result, where the loop does not know it
+    size_t grain;             // WNN_GRAIN_...
 };
 
 // The steps of the kernels; `type` is that of the first operand (where: of the values).
 struct chunk_step wnn_cpu_unary_step(enum op op, const void *attrs, WNNDataType type);
-struct chunk_step wnn_cpu_silu_step(void); // x * sigmoid(x) of float32
 struct chunk_step wnn_cpu_binary_step(enum op op, WNNDataType type);
+struct chunk_step wnn_cpu_power_step(const struct tensor *exponent); // of floats
 struct chunk_step wnn_cpu_where_step(WNNDataType type);
 struct chunk_step wnn_cpu_cast_step(WNNDataType from, WNNDataType to);
 struct chunk_step wnn_cpu_quantize_step(WNNDataType to);
 struct chunk_step wnn_cpu_dequantize_step(WNNDataType from);
+
+// Some steps of a chain that one loop computes to the same bits.
+struct joined_steps {
+    struct chunk_step loop;
+    uint8_t in_count, in[2]; // numbers of the values that it reads
+    uint32_t steps;          // bit i: step i
+};
+
+// Whether there is a loop for step `last` and some before it, whose results nothing else needs.
+bool wnn_cpu_join_steps(const struct elementwise_attrs *attrs, const struct tensor *in, unsigned input_count,
+                        unsigned last, struct joined_steps *joined);
+
+// The first element of a tensor of floats.
+static inline float wnn_cpu_first_float(const struct tensor *tensor)
+{
+    return tensor->type == WNNDataType_Float16 ? wnn_half_to_float(*(const uint16_t *)tensor->data)
+                                               : *(const float *)tensor->data;
+}
 
 // The bytes of an element in a chunk.
 static inline size_t wnn_cpu_chunk_size(WNNDataType type)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // elementwise: the steps of a chain one after the other on a chunk at a time, so that what lies between them
-// stays in the first-level cache. Each step is the loop of its operator's own kernel, and rounds to float16
-// as that does: the results are the same bits.
+// stays in the first-level cache. Each step is the loop of its operator's own kernel, or one for several
+// steps (joined.c), and rounds to float16 as that does: the results are the same bits.
 
 #include "cpu/elementwise/elementwise.h"
 
@@ -14,26 +14,39 @@ enum {
 // Where a value lies while a chunk is computed.
 struct value {
     WNNDataType type;
-    uint8_t last; // the last step that reads it
-    uint8_t slot; // of the pool
-    bool pooled;  // in that slot; else an input in its tensor or cursor, or an output in its tensor
+    uint8_t last;      // the last step that reads it
+    uint8_t slot;      // of the pool
+    bool pooled;       // in that slot; else an input in its tensor or cursor, or an output in its tensor
+    bool non_temporal; // of an output
     const struct tensor *out; // of an output, or NULL
+};
+
+// What computes a step, and of which values.
+struct link {
+    struct chunk_step loop; // without `run`: a later one computes this step, too
+    uint8_t in_count, in[3];
 };
 
 struct chain {
     const struct elementwise_step *steps;
     unsigned input_count, step_count;
-    struct chunk_step loops[WNN_ELEMENTWISE_STEPS]; // without `run`: the next step computes this one, too
+    struct link links[WNN_ELEMENTWISE_STEPS];
     struct view views[WNN_ELEMENTWISE_INPUTS];
     struct value values[VALUES]; // inputs, results of steps
+    bool non_temporal;           // some output
     size_t count;                // elements
     size_t chunk, slot_bytes;
 };
 
-static struct chunk_step step_of(const struct elementwise_step *step, const struct value *values)
+static struct chunk_step step_of(const struct chain *chain, const struct elementwise_step *step,
+                                 const struct tensor *in)
 {
-    WNNDataType type = values[step->in[0]].type;
+    WNNDataType type = chain->values[step->in[0]].type;
     switch (step->op) {
+    case WNN_OP_pow:
+        return wnn_dtype_is_float(type) && step->in[1] < chain->input_count
+                   ? wnn_cpu_power_step(&in[step->in[1]])
+                   : wnn_cpu_binary_step(WNN_OP_pow, type);
     case WNN_OP_cast:
         return wnn_cpu_cast_step(type, step->type.type);
     case WNN_OP_where:
@@ -73,32 +86,58 @@ static unsigned assign_slots(struct chain *chain)
     uint8_t busy_until[VALUES]; // by slot: the last step that reads what lies there
     unsigned slots = 0;
     for (unsigned i = 0; i < chain->step_count; i++) {
-        const struct elementwise_step *step = &chain->steps[i];
-        for (unsigned j = 0; j < step->in_count; j++) {
-            struct value *value = &chain->values[step->in[j]];
-            if (step->in[j] < chain->input_count && value->type == WNNDataType_Float16 && !value->pooled)
+        const struct link *link = &chain->links[i];
+        if (!link->loop.run)
+            continue;
+        for (unsigned j = 0; j < link->in_count; j++) {
+            struct value *value = &chain->values[link->in[j]];
+            if (link->in[j] < chain->input_count && value->type == WNNDataType_Float16 && !value->pooled)
                 assign_slot(value, i, busy_until, &slots);
         }
         struct value *result = &chain->values[chain->input_count + i];
-        if (!result->out || !is_plain(result->type))
+        if (!result->out || !is_plain(result->type) || (result->non_temporal && result->last > i))
             assign_slot(result, i, busy_until, &slots);
     }
     return slots;
 }
 
-// x * sigmoid(x) in one loop, which gives the same bits, where nothing else reads the sigmoid.
-static void join_silu(struct chain *chain)
+// Whether an output that another step makes takes the place of an input of the joined ones: they read it
+// late.
+static bool is_overwritten(const struct kernel_call *call, const struct joined_steps *joined, unsigned last)
 {
-    for (unsigned i = 0; i + 1 < chain->step_count; i++) {
-        const struct elementwise_step *sigmoid = &chain->steps[i], *mul = sigmoid + 1;
-        unsigned result = chain->input_count + i, x = sigmoid->in[0];
-        const struct value *value = &chain->values[result];
-        if (sigmoid->op != WNN_OP_sigmoid || mul->op != WNN_OP_mul || value->type != WNNDataType_Float32 ||
-            value->out || value->last != i + 1 || mul->in[0] + mul->in[1] != x + result ||
-            (mul->in[0] != x && mul->in[1] != x) || !wnn_shape_equal(&sigmoid->type.shape, &mul->type.shape))
+    const struct elementwise_attrs *attrs = call->node->attrs;
+    for (unsigned i = 0; i < attrs->count; i++)
+        for (unsigned j = 0; j < joined->in_count && i != last; j++)
+            if (attrs->steps[i].output != WNN_NO_OUTPUT && joined->in[j] < call->node->in_count &&
+                call->out[attrs->steps[i].output].data == call->in[joined->in[j]].data)
+                return true;
+    return false;
+}
+
+static void join_steps(const struct kernel_call *call, struct chain *chain)
+{
+    for (unsigned i = chain->step_count; i-- > 1;) {
+        struct joined_steps joined;
+        struct link *link = &chain->links[i];
+        if (chain->steps[i].op != WNN_OP_mul || !link->loop.run ||
+            !wnn_cpu_join_steps(call->node->attrs, call->in, chain->input_count, i, &joined) ||
+            is_overwritten(call, &joined, i))
             continue;
-        chain->loops[i].run = NULL;
-        chain->loops[i + 1] = wnn_cpu_silu_step();
+        for (unsigned j = 0; j < i; j++)
+            if (joined.steps >> j & 1)
+                chain->links[j].loop.run = NULL;
+        *link = (struct link){joined.loop, joined.in_count, {joined.in[0], joined.in[1]}};
+    }
+}
+
+// The last step that reads each value.
+static void find_last(struct chain *chain)
+{
+    for (unsigned i = 0; i < chain->step_count; i++) {
+        const struct link *link = &chain->links[i];
+        chain->values[chain->input_count + i].last = (uint8_t)i;
+        for (unsigned j = 0; j < link->in_count && link->loop.run; j++)
+            chain->values[link->in[j]].last = (uint8_t)i;
     }
 }
 
@@ -108,6 +147,7 @@ static void prepare(const struct kernel_call *call, struct chain *chain)
     chain->steps = attrs->steps;
     chain->step_count = attrs->count;
     chain->input_count = call->node->in_count;
+    chain->non_temporal = false;
     chain->count = call->out[0].count;
     size_t size = 1;
     for (unsigned i = 0; i < chain->input_count + chain->step_count; i++)
@@ -117,22 +157,23 @@ static void prepare(const struct kernel_call *call, struct chain *chain)
     for (unsigned i = 0; i < chain->step_count; i++) {
         const struct elementwise_step *step = &chain->steps[i];
         struct value *result = &chain->values[chain->input_count + i];
-        result->last = (uint8_t)i;
         result->out = step->output == WNN_NO_OUTPUT ? NULL : &call->out[step->output];
-        for (unsigned j = 0; j < step->in_count; j++) {
-            struct value *value = &chain->values[step->in[j]];
-            value->last = (uint8_t)i;
+        result->non_temporal = result->out && wnn_cpu_chunks_non_temporal(call, result->out);
+        chain->non_temporal |= result->non_temporal;
+        for (unsigned j = 0; j < step->in_count; j++)
             if (step->in[j] < chain->input_count)
                 wnn_cpu_view_init(&chain->views[step->in[j]], &call->in[step->in[j]], &step->type.shape);
-        }
-        chain->loops[i] = step_of(step, chain->values);
+        chain->links[i].loop = step_of(chain, step, call->in);
+        chain->links[i].in_count = step->in_count;
+        memcpy(chain->links[i].in, step->in, sizeof step->in);
         size_t own = wnn_cpu_chunk_size(result->type);
         size = own > size ? own : size;
     }
     for (unsigned i = 0; i < chain->input_count; i++)
         if (chain->values[i].type == WNNDataType_Float16 && size < sizeof(float))
             size = sizeof(float);
-    join_silu(chain);
+    join_steps(call, chain);
+    find_last(chain);
     unsigned slots = assign_slots(chain);
     chain->chunk = WNN_CHUNK;
     while (slots * chain->chunk * size > POOL_BYTES)
@@ -145,7 +186,8 @@ _Static_assert(VALUES * 64 * sizeof(uint64_t) <= POOL_BYTES, "chunks have at lea
 struct room {
     struct cursor cursors[WNN_ELEMENTWISE_INPUTS];
     _Alignas(64) unsigned char pool[POOL_BYTES];
-    uint16_t halves[WNN_CHUNK];
+    _Alignas(64) uint16_t halves[WNN_CHUNK];
+    struct chunk_room output; // that no later step reads
 };
 
 // Elements [index, index + count) of an input.
@@ -156,52 +198,77 @@ static const void *read_input(const struct chain *chain, struct room *room, unsi
     const void *elements = wnn_cpu_cursor_read(&room->cursors[input], index, count);
     if (!value->pooled)
         return elements;
+    for (size_t i = 0; i < count * sizeof(uint16_t);
+         i += WNN_LINE) // what is next, while numbers are converted
+        __builtin_prefetch((const char *)elements + chain->chunk * sizeof(uint16_t) + i);
     float *floats = (float *)(void *)(room->pool + value->slot * chain->slot_bytes);
     wnn_half_to_float_array(elements, floats, count);
     return floats;
 }
 
+// Rounds a result to float16 as it stands there, and puts it into the output that it is.
+static void put_halves(const struct value *value, struct room *room, float *floats, bool read, size_t index,
+                       size_t count)
+{
+    if (!value->out) {
+        wnn_half_round_array(floats, count);
+        return;
+    }
+    uint16_t *out = (uint16_t *)value->out->data + index, *halves = value->non_temporal ? room->halves : out;
+    wnn_half_from_float_array(floats, halves, count);
+    if (value->non_temporal)
+        wnn_nt_store(out, halves, count * sizeof *halves);
+    if (read)
+        wnn_half_to_float_array(halves, floats, count);
+}
+
 // Runs a step, and puts its result into the output that it is. Returns where the steps behind it find the
 // result.
-static const void *run_fused_step(const struct chain *chain, struct room *room, unsigned number,
-                                  const void *const in[3], size_t index, size_t count)
+static const void *run_link(const struct chain *chain, struct room *room, unsigned number,
+                            const void *const in[3], size_t index, size_t count)
 {
     const struct value *value = &chain->values[chain->input_count + number];
-    const struct chunk_step *loop = &chain->loops[number];
-    unsigned char *slot = room->pool + value->slot * chain->slot_bytes;
+    const struct chunk_step *loop = &chain->links[number].loop;
+    size_t size = wnn_cpu_chunk_size(value->type);
     if (!value->pooled) {
-        unsigned char *out = (unsigned char *)value->out->data + index * wnn_cpu_chunk_size(value->type);
-        loop->run(loop, in, out, count);
+        unsigned char *out = (unsigned char *)value->out->data + index * size;
+        room->output.non_temporal = value->non_temporal;
+        if (value->non_temporal && loop->stream) {
+            loop->stream(loop, in, out, count);
+        } else {
+            loop->run(loop, in, wnn_cpu_chunk_begin(&room->output, out), count);
+            wnn_cpu_chunk_end(&room->output, out, count * size);
+        }
         return out;
     }
+    unsigned char *slot = room->pool + value->slot * chain->slot_bytes;
     loop->run(loop, in, slot, count);
-    if (value->type == WNNDataType_Float16) {
-        uint16_t *halves = value->out ? (uint16_t *)value->out->data + index : room->halves;
-        wnn_half_from_float_array((const float *)(const void *)slot, halves, count);
-        if (value->last > number)
-            wnn_half_to_float_array(halves, (float *)(void *)slot, count);
-    } else if (value->out) {
+    if (value->type == WNNDataType_Float16)
+        put_halves(value, room, (float *)(void *)slot, value->last > number, index, count);
+    else if (value->out && is_plain(value->type))
+        wnn_nt_store((unsigned char *)value->out->data + index * size, slot, count * size);
+    else if (value->out)
         wnn_cpu_pack_pairs(slot, value->out->data, index, count);
-    }
     return slot;
 }
 
 static void run_chunk(const struct chain *chain, struct room *room, size_t index, size_t count)
 {
-    const void *at[VALUES] = {NULL};
+    const void *at[VALUES];
+    for (unsigned i = 0; i < chain->input_count; i++)
+        at[i] = NULL;
     for (unsigned i = 0; i < chain->step_count; i++) {
-        const struct elementwise_step *step = &chain->steps[i];
+        const struct link *link = &chain->links[i];
         const void *in[3] = {NULL};
-        bool joined = i > 0 && !chain->loops[i - 1].run;
-        if (!chain->loops[i].run)
+        if (!link->loop.run)
             continue;
-        for (unsigned j = 0; j < step->in_count; j++) {
-            unsigned value = joined ? step[-1].in[0] : step->in[j];
+        for (unsigned j = 0; j < link->in_count; j++) {
+            unsigned value = link->in[j];
             if (!at[value])
                 at[value] = read_input(chain, room, value, index, count);
             in[j] = at[value];
         }
-        at[chain->input_count + i] = run_fused_step(chain, room, i, in, index, count);
+        at[chain->input_count + i] = run_link(chain, room, i, in, index, count);
     }
 }
 
@@ -217,6 +284,8 @@ static void run_piece(void *argument, size_t begin, size_t end)
         run_chunk(chain, &room, index,
                   chain->count - index < chain->chunk ? chain->count - index : chain->chunk);
     }
+    if (chain->non_temporal)
+        wnn_nt_fence();
 }
 
 static void run_elementwise(const struct kernel_call *call)
@@ -228,7 +297,7 @@ static void run_elementwise(const struct kernel_call *call)
     // As many elements as together are worth a thread.
     double work = 0;
     for (unsigned i = 0; i < chain.step_count; i++)
-        work += chain.loops[i].run ? 1.0 / (double)chain.loops[i].grain : 0;
+        work += chain.links[i].loop.run ? 1.0 / (double)chain.links[i].loop.grain : 0;
     size_t grain = (size_t)(1 / work / (double)chain.chunk) + 1;
     wnn_parallel_for(call->parallel, (chain.count + chain.chunk - 1) / chain.chunk, grain, run_piece, &chain);
 }

@@ -179,7 +179,7 @@ static void run_quantize_linear(const struct kernel_call *call)
         .count = out->count,
         .out = out->data,
         .type = out->type,
-        .non_temporal = wnn_cpu_chunks_non_temporal(call),
+        .non_temporal = wnn_cpu_chunks_non_temporal(call, call->out),
     };
     wnn_cpu_view_init(&job.input, &call->in[0], &out->shape);
     wnn_cpu_view_init(&job.scale, &call->in[1], &out->shape);
@@ -251,7 +251,7 @@ static void run_dequantize_linear(const struct kernel_call *call)
         .count = out->count,
         .out = out->data,
         .type = out->type,
-        .non_temporal = wnn_cpu_chunks_non_temporal(call),
+        .non_temporal = wnn_cpu_chunks_non_temporal(call, call->out),
     };
     wnn_cpu_view_init(&job.input, &call->in[0], &out->shape);
     wnn_cpu_view_init(&job.scale, &call->in[1], &out->shape);

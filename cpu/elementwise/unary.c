@@ -114,7 +114,6 @@ FUNCTION(exp_f32, VMATH_EXP)
 FUNCTION(gelu_f32, VMATH_GELU)
 FUNCTION(log_f32, VMATH_LOG)
 FUNCTION(sigmoid_f32, VMATH_SIGMOID)
-LOOP(silu_f32, wnn_vmath, VMATH_SILU)
 FUNCTION(sin_f32, VMATH_SIN)
 FUNCTION(softplus_f32, constants->alpha == 1 ? VMATH_SOFTPLUS_ONE : VMATH_SOFTPLUS)
 FUNCTION(tan_f32, VMATH_TAN)
@@ -327,11 +326,6 @@ struct chunk_step wnn_cpu_unary_step(enum op op, const void *attrs, WNNDataType 
                                .loop.unary = operators[op]->loop[type],
                                .constants = read_constants(op, attrs, type),
                                .grain = operators[op]->grain};
-}
-
-struct chunk_step wnn_cpu_silu_step(void)
-{
-    return (struct chunk_step){.run = run_unary_step, .loop.unary = silu_f32, .grain = WNN_GRAIN_COSTLY};
 }
 
 static void run_unary(const struct kernel_call *call)

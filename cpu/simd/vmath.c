@@ -21,6 +21,7 @@ enum {
     GROUP = 16,
     LONGEST = 1 << 20, // a call of a loop
     LINE = 64,
+    PART = 512, // elements of a chain that is several loops
 };
 
 // Reducing an argument of sin, cos or tan beyond this needs more digits of pi.
@@ -32,6 +33,8 @@ struct loops {
     void (*streams[VMATH_COUNT])(const float *x, float *y, int count); // or NULL; y is aligned to a line
     void (*pairs[VMATH_PAIR_COUNT])(float *restrict left, const float *restrict right, int count);
     void (*exp_below)(const float *x, float *y, int count, float most);
+    void (*chain)(const struct vmath_chain *chain, const float *a, const float *b, float *y, int count,
+                  bool stream);
     void (*doubles[VMATH_COUNT])(double *values, int count);
 };
 
@@ -161,6 +164,26 @@ void wnn_vmath_exp_below(const float *x, float *y, size_t count, float most)
         block[i] = i < rest ? x[count - rest + i] : most;
     loop(block, block, GROUP, most);
     memcpy(y + count - rest, block, rest * sizeof *block);
+}
+
+void wnn_vmath_chain(const struct vmath_chain *chain, const float *a, const float *b, float *y, size_t count,
+                     bool stream)
+{
+    const struct loops *best = WNN_BEST_ISA(&loops);
+    float block[3][GROUP] = {{0}};
+    size_t whole = count / GROUP * GROUP, rest = count - whole;
+    bool streamed = stream && !chain->half && (uintptr_t)y % LINE == 0;
+    for (size_t i = 0, n; i < whole; i += n) {
+        n = whole - i < LONGEST ? whole - i : LONGEST;
+        best->chain(chain, a + i, b ? b + i : NULL, y + i, (int)n, streamed);
+    }
+    if (rest == 0)
+        return;
+    memcpy(block[0], a + whole, rest * sizeof *a);
+    if (b)
+        memcpy(block[1], b + whole, rest * sizeof *b);
+    best->chain(chain, block[0], block[1], block[2], GROUP, false);
+    memcpy(y + whole, block[2], rest * sizeof *y);
 }
 
 void wnn_vmath_doubles(enum vmath function, double *values, size_t count)

@@ -9,6 +9,7 @@
 #ifndef CPU_VMATH_H_
 #define CPU_VMATH_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum vmath {
@@ -19,7 +20,6 @@ enum vmath {
     VMATH_GELU, // x * (1 + erf(x / sqrt(2))) / 2, with an error below 4 ULP
     VMATH_LOG,
     VMATH_SIGMOID, // with an error below 4 ULP
-    VMATH_SILU,    // x * sigmoid(x), as two operators compute it
     VMATH_SIN,
     VMATH_SOFTPLUS,     // log(1 + exp(alpha * x)) / alpha
     VMATH_SOFTPLUS_ONE, // the same with an alpha of 1, and an error below 4 ULP
@@ -45,6 +45,32 @@ void wnn_vmath_pair(enum vmath_pair function, const float *a, const float *b, fl
 
 // y[i] = exp(x[i] - most) for x[i] <= most or NaN, as VMATH_EXP_BELOW; y may be x.
 void wnn_vmath_exp_below(const float *x, float *y, size_t count, float most);
+
+// What several operators compute one after another, to the same bits as they do; of float16, which lies as
+// float32, up to the last rounding.
+enum vmath_chain_form {
+    VMATH_CHAIN_SILU,         // a * sigmoid(a)
+    VMATH_CHAIN_SILU_TIMES,   // the same times b
+    VMATH_CHAIN_GELU_BY_TANH, // a * ((1 + tanh(outer * (a + cubic * a^3))) * early) * late
+};
+
+// cubic * a^3 as
+enum vmath_cube {
+    VMATH_CUBE_LAST,  // a * (a * a * cubic)
+    VMATH_CUBE_FIRST, // a * a * a * cubic
+    VMATH_CUBE_POWER, // a^3 * cubic, of which the power is rounded once
+};
+
+struct vmath_chain {
+    enum vmath_chain_form form;
+    enum vmath_cube cube;
+    float cubic, outer, early, late; // early is a power of two
+    bool half;
+};
+
+// y may be a or b, unless the results are stored past the caches, in which case the caller ends that.
+void wnn_vmath_chain(const struct vmath_chain *chain, const float *a, const float *b, float *y, size_t count,
+                     bool stream);
 
 // In place, and in double all the way, with a relative error below 2^-34: exp, sigmoid and tanh.
 void wnn_vmath_doubles(enum vmath function, double *values, size_t count);

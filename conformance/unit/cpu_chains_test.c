@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Chains of operators of single elements: one node gives the bits that the operators give one after another,
+// for numbers of all sizes, in whatever form a function is written, wherever the output lies; and powers that
+// are products are those of pow.
+
+#include "conformance/chain.h"
+#include "conformance/unit/float_bits.h"
+#include "conformance/unit/kernel_fixture.h"
+#include "cpu/elementwise/elementwise.h"
+
+#include <math.h>
+
+enum {
+    MOST = 5000, // elements
+    OPERANDS = 48,
+};
+
+static WNNOperand times(WNNOperand a, WNNOperand b)
+{
+    return wnnGraphBuilderMul(builder, a, b, NULL);
+}
+
+static WNNOperand plus(WNNOperand a, WNNOperand b)
+{
+    return wnnGraphBuilderAdd(builder, a, b, NULL);
+}
+
+static WNNOperand power(WNNOperand a, WNNOperand b)
+{
+    return wnnGraphBuilderPow(builder, a, b, NULL);
+}
+
+static WNNDataType type;
+
+static WNNOperand number(double value)
+{
+    float single = (float)value;
+    uint16_t half = wnn_half_from_float(single);
+    bool is_half = type == WNNDataType_Float16;
+    WNNOperandDescriptor descriptor = {.dataType = type};
+    return wnnGraphBuilderConstant(builder, &descriptor, is_half ? (const void *)&half : &single,
+                                   is_half ? sizeof half : sizeof single);
+}
+
+static WNNOperand silu(WNNOperand x)
+{
+    return times(x, wnnGraphBuilderSigmoid(builder, x, NULL));
+}
+
+// 1 + tanh(0.8 * (x + cubic))
+static WNNOperand one_and_tanh(WNNOperand x, WNNOperand cubic)
+{
+    WNNOperand u = times(plus(x, cubic), number(0.7978845608));
+    return plus(number(1), wnnGraphBuilderTanh(builder, u, NULL));
+}
+
+static WNNOperand cubic_last(WNNOperand x)
+{
+    return times(x, times(times(x, x), number(0.044715)));
+}
+
+static WNNOperand cubic_first(WNNOperand x)
+{
+    return times(number(0.044715), times(times(x, x), x));
+}
+
+static WNNOperand cubic_power(WNNOperand x)
+{
+    return times(power(x, number(3)), number(0.044715));
+}
+
+static WNNOperand silu_of_sum(WNNOperand x, WNNOperand y)
+{
+    return silu(plus(x, y));
+}
+
+static WNNOperand silu_turned(WNNOperand x, WNNOperand y)
+{
+    (void)y;
+    return times(wnnGraphBuilderSigmoid(builder, x, NULL), x);
+}
+
+static WNNOperand swiglu(WNNOperand x, WNNOperand y)
+{
+    return times(silu(x), y);
+}
+
+static WNNOperand swiglu_turned(WNNOperand x, WNNOperand y)
+{
+    return times(y, silu(x));
+}
+
+static WNNOperand square_of_silu(WNNOperand x, WNNOperand y)
+{
+    WNNOperand s = silu(x);
+    (void)y;
+    return times(s, s);
+}
+
+static WNNOperand gelu_halved_before(WNNOperand x, WNNOperand y)
+{
+    (void)y;
+    return times(times(x, number(0.5)), one_and_tanh(x, cubic_last(x)));
+}
+
+static WNNOperand gelu_halved_behind(WNNOperand x, WNNOperand y)
+{
+    (void)y;
+    return times(number(0.5), times(x, one_and_tanh(x, cubic_power(x))));
+}
+
+static WNNOperand gelu_of_half_tanh(WNNOperand x, WNNOperand y)
+{
+    (void)y;
+    return times(x, times(one_and_tanh(x, cubic_first(x)), number(0.5)));
+}
+
+static WNNOperand gelu_of_product(WNNOperand x, WNNOperand y)
+{
+    return plus(gelu_halved_before(times(x, y), y), y);
+}
+
+// Not what it looks like: of another number, or of two values.
+static WNNOperand no_gelu(WNNOperand x, WNNOperand y)
+{
+    return times(times(x, number(0.25)), one_and_tanh(x, cubic_last(y)));
+}
+
+static WNNOperand no_silu(WNNOperand x, WNNOperand y)
+{
+    return times(y, wnnGraphBuilderSigmoid(builder, x, NULL));
+}
+
+static WNNOperand tanh_read_twice(WNNOperand x, WNNOperand y)
+{
+    WNNOperand inner = one_and_tanh(x, cubic_power(x));
+    (void)y;
+    return plus(times(times(x, number(0.5)), inner), inner);
+}
+
+static WNNOperand powers(WNNOperand x, WNNOperand y)
+{
+    return plus(power(x, number(2)), times(power(y, number(3)), power(x, number(0.5))));
+}
+
+static const struct recipe {
+    const char *name;
+    WNNOperand (*record)(WNNOperand x, WNNOperand y);
+    unsigned joined; // steps that one loop computes
+} recipes[] = {
+    {"silu of a sum", silu_of_sum, 2},
+    {"silu turned", silu_turned, 2},
+    {"swiglu", swiglu, 3},
+    {"swiglu turned", swiglu_turned, 3},
+    {"square of silu", square_of_silu, 2},
+    {"gelu halved before", gelu_halved_before, 9},
+    {"gelu halved behind", gelu_halved_behind, 8},
+    {"gelu of half of tanh", gelu_of_half_tanh, 9},
+    {"gelu of a product", gelu_of_product, 9},
+    {"no gelu", no_gelu, 0},
+    {"no silu", no_silu, 0},
+    {"tanh read twice", tanh_read_twice, 0},
+    {"powers", powers, 0},
+};
+
+// Of all signs and exponents, and many that are neither large nor small.
+static void fill(const struct tensor *tensor, uint32_t seed)
+{
+    for (size_t i = 0; i < tensor->count; i++) {
+        seed = seed * 1664525 + 1013904223;
+        float value = i % 3 == 0 ? float_of(seed) : ((float)(seed >> 8) / 0x1p24f - 0.5f) * 20;
+        if (tensor->type == WNNDataType_Float32)
+            ((float *)tensor->data)[i] = value;
+        else
+            ((uint16_t *)tensor->data)[i] = i % 3 == 0 ? (uint16_t)(seed >> 16) : wnn_half_from_float(value);
+    }
+}
+
+static void run(const struct node *node, const struct tensor *in, const struct tensor *out)
+{
+    struct parallel parallel = in_turn(3);
+    struct kernel_call call = {node, in, out, NULL, &parallel};
+    wnn_cpu_kernels[node->op]->run(&call);
+}
+
+// What has been computed so far, operand by operand.
+struct values {
+    const struct operand *operand[OPERANDS];
+    struct tensor tensor[OPERANDS];
+    unsigned count;
+};
+
+static struct tensor value_of(struct values *values, const struct operand *operand)
+{
+    for (unsigned i = 0; i < values->count; i++)
+        if (values->operand[i] == operand)
+            return values->tensor[i];
+    struct tensor in[3], made = make_tensor(operand, 0);
+    if (operand->constant)
+        memcpy(made.data, operand->constant->data, operand->constant->bytes);
+    else if (!operand->producer)
+        fill(&made, 7 + values->count);
+    for (unsigned i = 0; operand->producer && i < operand->producer->in_count; i++)
+        in[i] = value_of(values, operand->producer->in[i]);
+    if (operand->producer)
+        run(operand->producer, in, &made);
+    REQUIRE(values->count < OPERANDS);
+    values->operand[values->count] = operand;
+    values->tensor[values->count++] = made;
+    return made;
+}
+
+static void require_same(const struct tensor *got, const struct tensor *want)
+{
+    for (size_t i = 0; i < want->count; i++) {
+        float a, b;
+        if (want->type == WNNDataType_Float16) {
+            a = wnn_half_to_float(((const uint16_t *)got->data)[i]);
+            b = wnn_half_to_float(((const uint16_t *)want->data)[i]);
+        } else {
+            a = ((const float *)got->data)[i];
+            b = ((const float *)want->data)[i];
+        }
+        REQUIRE(isnan(b) ? isnan(a) : bits_of(a) == bits_of(b));
+    }
+}
+
+static unsigned most_joined(const struct chain *chain, const struct tensor *in)
+{
+    unsigned most = 0;
+    for (unsigned last = 0; last < chain->attrs.count; last++) {
+        struct joined_steps joined;
+        unsigned count = 0;
+        if (wnn_cpu_join_steps(&chain->attrs, in, chain->node.in_count, last, &joined))
+            for (uint32_t steps = joined.steps; steps; steps &= steps - 1)
+                count++;
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+static void test_chain(const struct recipe *recipe, WNNDataType of)
+{
+    type = of;
+    for (uint32_t count = 1; count <= MOST; count = count * 3 + 1) {
+        struct values values = {.count = 0};
+        struct chain chain;
+        const uint32_t shape[] = {count};
+        WNNOperand result = recipe->record(input(type, shape, 1), input(type, shape, 1));
+        REQUIRE(result);
+        make_chain(&chain, wnn_operand(result));
+        struct tensor want = value_of(&values, wnn_operand(result)), in[WNN_ELEMENTWISE_INPUTS];
+        for (unsigned i = 0; i < chain.node.in_count; i++)
+            in[i] = value_of(&values, chain.in[i]);
+        if (count > 1) // else all are numbers
+            REQUIRE_EQUAL_INT(most_joined(&chain, in), recipe->joined);
+        struct tensor out = make_tensor(chain.out[0], 64);
+        run(&chain.node, in, &out);
+        require_same(&out, &want);
+        for (size_t i = 0; i < 64; i++)
+            REQUIRE(((unsigned char *)out.data)[out.count * size_of(&out) + i] == GUARD);
+        for (unsigned i = 0; i < chain.node.in_count; i++) { // in the place of an input
+            if (in[i].count != out.count || chain.in[i]->constant)
+                continue;
+            struct tensor kept = in[i];
+            memcpy(out.data, kept.data, out.count * size_of(&out));
+            in[i].data = out.data;
+            run(&chain.node, in, &out);
+            require_same(&out, &want);
+            in[i] = kept;
+        }
+        free(out.data);
+        for (unsigned i = 0; i < values.count; i++)
+            free(values.tensor[i].data);
+    }
+}
+
+// A result that two steps make: one of them in the place of what the joined steps read.
+static void test_two_outputs(void)
+{
+    type = WNNDataType_Float32;
+    for (int aliased = 0; aliased < 2; aliased++) {
+        const uint32_t shape[] = {1000};
+        struct values values = {.count = 0};
+        struct chain chain;
+        WNNOperand x = input(type, shape, 1), y = input(type, shape, 1), s = silu(x), first = plus(x, y);
+        WNNOperand result = times(s, first);
+        make_chain(&chain, wnn_operand(result));
+        struct tensor want = value_of(&values, wnn_operand(result)),
+                      want_first = value_of(&values, wnn_operand(first)), in[WNN_ELEMENTWISE_INPUTS];
+        for (unsigned i = 0; i < chain.node.in_count; i++)
+            in[i] = value_of(&values, chain.in[i]);
+        struct operand *outs[2] = {wnn_operand(first), wnn_operand(result)};
+        struct tensor out[2] = {make_tensor(outs[0], 0), make_tensor(outs[1], 0)};
+        chain.node.out = outs;
+        chain.node.out_count = 2;
+        for (unsigned i = 0; i < chain.attrs.count; i++)
+            if (chain.steps[i].op == WNN_OP_add)
+                chain.steps[i].output = 0;
+            else if (i + 1 == chain.attrs.count)
+                chain.steps[i].output = 1;
+        if (aliased) {
+            memcpy(out[0].data, in[0].data, in[0].count * sizeof(float));
+            in[0].data = out[0].data;
+        }
+        run(&chain.node, in, out);
+        require_same(&out[0], &want_first);
+        require_same(&out[1], &want);
+        free(out[0].data);
+        free(out[1].data);
+        for (unsigned i = 0; i < values.count; i++)
+            free(values.tensor[i].data);
+    }
+}
+
+static void test_powers(void)
+{
+    static const float exponents[] = {2, 3};
+    type = WNNDataType_Float32;
+    for (int e = 0; e < 2; e++) {
+        const uint32_t shape[] = {MOST}, one[] = {1};
+        WNNOperand result = power(input(type, shape, 1), input(type, one, 1));
+        const struct node *node = wnn_operand(result)->producer;
+        struct tensor in[2] = {make_tensor(node->in[0], 0), make_tensor(node->in[1], 0)},
+                      out = make_tensor(node->out[0], 0);
+        fill(&in[0], 3);
+        *(float *)in[1].data = exponents[e];
+        run(node, in, &out);
+        for (size_t i = 0; i < out.count; i++) {
+            float x = ((float *)in[0].data)[i], got = ((float *)out.data)[i];
+            float want = (float)pow((double)x, (double)exponents[e]);
+            REQUIRE(isnan(want) ? isnan(got) : bits_of(got) == bits_of(want));
+        }
+        free(in[0].data);
+        free(in[1].data);
+        free(out.data);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    cases_begin(argc, argv);
+    begin_kernels();
+    for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++) {
+        CASE_AS(case_name("%s in float32", recipes[i].name), test_chain(&recipes[i], WNNDataType_Float32));
+        CASE_AS(case_name("%s in float16", recipes[i].name), test_chain(&recipes[i], WNNDataType_Float16));
+    }
+    CASE(test_two_outputs());
+    CASE(test_powers());
+    end_kernels();
+    return cases_end();
+}
