@@ -9,15 +9,27 @@
 #include "cpu/reduce/iterator.h"
 #include "ops/geometry.h"
 
+#include <math.h>
+
 enum {
-    BLOCK = 4096,   // elements of a column whose moments are summed up at a time
-    RUNS = 8,       // columns that are taken together, at most
-    AHEAD = 2048,   // bytes that are fetched before they are read
-    AHEAD_ROWS = 8, // likewise rows
-    STRIP = 64,     // columns that few are made into, whose sums fit into registers
-    PART = 1024,    // scales and biases that are converted at a time
-    KEPT = 4096,    // those that are converted once
+    BLOCK = 4096,      // elements of a column whose moments are summed up at a time
+    RUNS = 8,          // columns that are taken together, at most
+    AHEAD = 2048,      // bytes that are fetched before they are read
+    AHEAD_ROWS = 8,    // likewise rows
+    ROWS_AHEAD = 8192, // likewise bytes of short rows
+    STRIP = 64,        // columns that few are made into, whose sums fit into registers
+    PART = 1024,       // scales and biases that are converted at a time
+    KEPT = 4096,       // those that are converted once
     MAX_COLUMNS = WNN_PIECE,
+};
+
+// Units that lie one behind the other, each in one piece, with a scale and a bias for each element (NULL:
+// none). The mean is 0 unless they are centered.
+struct rows {
+    size_t length;
+    double epsilon;
+    bool centered;
+    const float *scales, *biases;
 };
 
 // Loops over rows of `width` columns, `stride` elements from row to row. width is at most MAX_COLUMNS.
@@ -41,6 +53,9 @@ struct loops {
                 const float *scales, const float *biases, size_t ahead);
     void (*stream)(void *y, const void *x, size_t count, double mean, double factor, double bias,
                    const float *scales, const float *biases, size_t ahead);
+
+    // Up to RUNS of them. `stream` stores past the caches, if y and all rows are aligned to a line.
+    void (*rows)(const struct rows *rows, void *y, const void *x, size_t count, bool stream);
 };
 
 #define LOOPS "cpu/normalization/normalization.inc"
@@ -318,39 +333,30 @@ static bool are_plain_rows(const struct normalize *n)
 static void normalize_rows(void *argument, size_t begin, size_t end)
 {
     const struct normalize *n = argument;
-    const struct target *target = &n->target;
-    size_t length = n->iterator.rows, bytes = length * target->size;
-    float room[2][KEPT];
-    bool scaled = n->scale->data || n->bias->data;
-    const float *scales = scaled ? keep(n->scale, length, 1, room[0]) : NULL,
-                *biases = scaled ? keep(n->bias, length, 0, room[1]) : NULL;
+    size_t length = n->iterator.rows, bytes = length * n->target.size;
     size_t most = wnn_min(BLOCK / length + 1, RUNS);
+    float room[2][KEPT];
+    _Alignas(WNN_LINE) char block[2 * BLOCK * sizeof(float)];
+    bool scaled = n->scale->data || n->bias->data;
+    const struct rows rows = {.length = length,
+                              .epsilon = n->epsilon,
+                              .centered = n->centered,
+                              .scales = scaled ? keep(n->scale, length, 1, room[0]) : NULL,
+                              .biases = scaled ? keep(n->bias, length, 0, room[1]) : NULL};
     for (size_t row = begin, count; row < end; row += count) {
-        struct moments moments[RUNS] = {{0}};
-        double mean[RUNS], factor[RUNS];
         const char *x = (const char *)n->in->data + row * bytes;
         char *y = (char *)n->out->data + row * bytes;
         count = wnn_min(end - row, most);
-        for (size_t i = 0; i < count; i++) {
-            float first = 0;
-            double sum, square;
-            if (n->centered)
-                first = *load(n->in, (row + i) * length, 1, 1, &first);
-            target->loops->run_moments(x + i * bytes, target->non_temporal ? NULL : y + i * bytes, length,
-                                       first, &sum, &square);
-            if (n->centered)
-                join(&moments[i], 0, (double)length, (double)first, sum, square);
-            else
-                moments[i].squares = square;
-        }
-        average(n, moments, count, mean, factor);
-        for (size_t i = 0; i < count; i++)
-            put_run(target, y + i * bytes, x + i * bytes, length, mean[i], factor[i], 0, scales, biases,
-                    count * bytes);
+        bool stream = n->target.non_temporal && wnn_is_line(y) && bytes % WNN_LINE == 0,
+             apart = n->target.non_temporal && !stream;
+        n->target.loops->rows(&rows, apart ? block : y, x, count, stream);
+        if (apart)
+            wnn_nt_store(y, block, count * bytes);
     }
-    if (target->non_temporal)
+    if (n->target.non_temporal)
         wnn_nt_fence();
 }
+_Static_assert(KEPT <= BLOCK, "a row more than a block has room");
 
 // Other units of one column.
 static void normalize_runs(void *argument, size_t begin, size_t end)
