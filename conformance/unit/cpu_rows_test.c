@@ -205,7 +205,7 @@ static void test_extremes(void)
 // ---------------------------------------------------------------------------------------------------------------
 
 static void check_softmax_floats(const uint32_t shape[3], uint32_t axis, float spread, float middle,
-                                 float one)
+                                 float one, bool in_place)
 {
     const struct node *node =
         producer(wnnGraphBuilderSoftmax(builder, input(WNNDataType_Float32, shape, 3), axis, NULL));
@@ -215,7 +215,9 @@ static void check_softmax_floats(const uint32_t shape[3], uint32_t axis, float s
         x[i] = ((float)draw(1 << 20) * 0x1p-19f - 1) * spread + middle;
     if (one != 0)
         x[draw((uint32_t)in.count)] = one;
-    run(node, &in, &out);
+    if (in_place)
+        memcpy(y, x, in.count * sizeof *x);
+    run(node, in_place ? &out : &in, &out);
     size_t step = 1, rows = shape[axis];
     for (uint32_t d = axis + 1; d < 3; d++)
         step *= shape[d];
@@ -237,23 +239,23 @@ static void check_softmax_floats(const uint32_t shape[3], uint32_t axis, float s
     free(out.data);
 }
 
-static void test_softmax_floats(void)
+static void test_softmax_floats(bool in_place)
 {
     static const float middles[] = {0, -12, 60, -200, 5000};
-    static const uint32_t lengths[] = {3, 16, 33, 64, 100, 1024, 20000};
+    static const uint32_t lengths[] = {3, 16, 33, 64, 100, 1024, 20000, 20011};
     for (size_t m = 0; m < sizeof middles / sizeof *middles; m++) {
         for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-            uint32_t few = lengths[i] > 5000 ? 1 : 5;
-            check_softmax_floats((uint32_t[]){1, few, lengths[i]}, 2, 0.4f, middles[m], 0);
-            check_softmax_floats((uint32_t[]){1, few, lengths[i]}, 2, 90, middles[m], 0);
-            check_softmax_floats((uint32_t[]){few, lengths[i], 1}, 1, 1, middles[m], NAN);
-            check_softmax_floats((uint32_t[]){1, few, lengths[i]}, 2, 1, middles[m], -INFINITY);
-            check_softmax_floats((uint32_t[]){1, few, lengths[i]}, 2, 1, middles[m], INFINITY);
-            check_softmax_floats((uint32_t[]){2, 37, few * 19}, 1, 1, middles[m], i % 2 ? 100 : 0);
+            uint32_t few = lengths[i] > 5000 ? 2 : 5;
+            check_softmax_floats((uint32_t[]){1, few, lengths[i]}, 2, 0.4f, middles[m], 0, in_place);
+            check_softmax_floats((uint32_t[]){1, few, lengths[i]}, 2, 90, middles[m], 0, in_place);
+            check_softmax_floats((uint32_t[]){few, lengths[i], 1}, 1, 1, middles[m], NAN, in_place);
+            check_softmax_floats((uint32_t[]){1, few, lengths[i]}, 2, 1, middles[m], -INFINITY, in_place);
+            check_softmax_floats((uint32_t[]){1, few, lengths[i]}, 2, 1, middles[m], INFINITY, in_place);
+            check_softmax_floats((uint32_t[]){2, 37, few * 19}, 1, 1, middles[m], i % 2 ? 100 : 0, in_place);
         }
     }
-    check_softmax_floats((uint32_t[]){1, 64, 192}, 1, 100, 0, 0);
-    check_softmax_floats((uint32_t[]){1, 2, 64}, 2, 1, -INFINITY, 0);
+    check_softmax_floats((uint32_t[]){1, 64, 192}, 1, 100, 0, 0, in_place);
+    check_softmax_floats((uint32_t[]){1, 2, 64}, 2, 1, -INFINITY, 0, in_place);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -393,7 +395,8 @@ int main(int argc, char **argv)
     CASE(test_places());
     CASE(test_extremes());
     CASE(test_softmax());
-    CASE(test_softmax_floats());
+    CASE(test_softmax_floats(false));
+    CASE(test_softmax_floats(true));
     CASE(test_layers());
     CASE(test_hard_swish());
     end_kernels();

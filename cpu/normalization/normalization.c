@@ -232,6 +232,7 @@ struct kept {
 static void apply_run(const struct normalize *n, const struct piece *piece, const struct kept *kept,
                       double mean, double factor, size_t ahead)
 {
+    static const float none[PART];
     float scales[PART], biases[PART];
     size_t step = n->iterator.row_parameter;
     char *y = (char *)n->out->data + piece->offset * n->target.size;
@@ -252,10 +253,8 @@ static void apply_run(const struct normalize *n, const struct piece *piece, cons
             kept && n->bias->data ? kept->bias + parameter : load(n->bias, parameter, step, count, biases);
         for (size_t j = 0; j < count && !scale; j++)
             scales[j] = 1;
-        for (size_t j = 0; j < count && !bias; j++)
-            biases[j] = 0;
         put_run(&n->target, y + at, x + at, count, mean, factor, 0, scale ? scale : scales,
-                bias ? bias : biases, ahead);
+                bias ? bias : none, ahead);
     }
 }
 

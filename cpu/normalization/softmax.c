@@ -14,6 +14,7 @@ enum {
     TILE = 10240,     // likewise where a first cache keeps it
     RUNS_KEPT = 4096, // likewise where that leaves more than one run: with what is read, in the first cache
     LONG_KEPT = 4096, // elements of a run that is longer than a tile
+    HELD = 1 << 20,   // likewise whose exponentials are written and read again, since they stay in a cache
     WIDTH = 512,      // columns of it
     LINES = 32,       // columns that are whole cache lines
     SUMMED = 1024,    // elements whose sum is in float32
