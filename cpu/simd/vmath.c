@@ -21,7 +21,8 @@ enum {
     GROUP = 16,
     LONGEST = 1 << 20, // a call of a loop
     LINE = 64,
-    PART = 512, // elements of a chain that is several loops
+    TOGETHER = 4, // vectors that take steps together, where that pays
+    PART = 512,   // elements of a chain that is several loops
 };
 
 // Reducing an argument of sin, cos or tan beyond this needs more digits of pi.
