@@ -8,6 +8,7 @@
 #include "conformance/unit/require.h"
 #include "cpu/simd/non_temporal.h"
 #include "cpu/simd/vmath.h"
+#include "lib/half.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -151,6 +152,42 @@ static void test_stream(const struct function *f)
     }
 }
 
+// All numbers of float16, and parts of them wherever these lie: as in float32, rounded once more.
+static void test_halves(const struct function *f)
+{
+    enum {
+        ALL = 65536,
+        AROUND = 64
+    };
+    static _Alignas(64) uint16_t x[ALL], y[ALL], z[ALL];
+    static float wide[ALL];
+    for (uint32_t i = 0; i < ALL; i++)
+        x[i] = (uint16_t)(i * 40503u);
+    wnn_half_to_float_array(x, wide, ALL);
+    wnn_vmath(f->function, wide, wide, ALL, 1);
+    wnn_half_from_float_array(wide, y, ALL);
+    for (int stream = 0; stream < 2; stream++) {
+        for (size_t length = 0; length <= ALL - AROUND; length += 1 + length / 6) {
+            size_t first = 37 * length % AROUND;
+            memset(z, 0xee, sizeof z);
+            if (!wnn_vmath_halves(f->function, x + first, z + first, length, stream))
+                return;
+            wnn_nt_fence();
+            for (size_t i = 0; i < ALL; i++) {
+                bool within = i >= first && i < first + length;
+                if (within && isnan(wnn_half_to_float(y[i])))
+                    REQUIRE(isnan(wnn_half_to_float(z[i])));
+                else
+                    REQUIRE_EQUAL_INT(z[i], within ? y[i] : 0xeeee);
+            }
+        }
+    }
+    memcpy(z, x, sizeof z);
+    wnn_vmath_halves(f->function, z, z, ALL, false);
+    for (size_t i = 0; i < ALL; i++)
+        REQUIRE(z[i] == y[i] || isnan(wnn_half_to_float(y[i])));
+}
+
 // Where a formula gives way to another, and where results begin to be denormal, 0, 1 or infinity.
 static void test_edges(const struct function *f)
 {
@@ -210,6 +247,7 @@ int main(int argc, char **argv)
         CASE_AS(case_name("edges of %s", functions[i].name), test_edges(&functions[i]));
         CASE_AS(case_name("places of %s", functions[i].name), test_places(&functions[i]));
         CASE_AS(case_name("stream of %s", functions[i].name), test_stream(&functions[i]));
+        CASE_AS(case_name("float16 of %s", functions[i].name), test_halves(&functions[i]));
     }
     return cases_end();
 }

@@ -105,7 +105,13 @@ static void hard_sigmoid_f32(const void *in, void *out, size_t count, const stru
     }
 #define FUNCTION(name, function)                                                                             \
     LOOP(name, wnn_vmath, function)                                                                          \
-    LOOP(name##_stream, wnn_vmath_stream, function)
+    LOOP(name##_stream, wnn_vmath_stream, function)                                                          \
+    static bool name##_halves(const uint16_t *in, uint16_t *out, size_t count,                               \
+                              const struct unary_constants *constants, bool stream)                          \
+    {                                                                                                        \
+        (void)constants;                                                                                     \
+        return wnn_vmath_halves(function, in, out, count, stream);                                           \
+    }
 
 FUNCTION(cos_f32, VMATH_COS)
 FUNCTION(elu_f32, VMATH_ELU)
@@ -148,11 +154,15 @@ UNARY_UNSIGNED(u64, uint64_t)
 // The table
 // ---------------------------------------------------------------------------------------------------------------
 
+typedef bool (*half_loop)(const uint16_t *in, uint16_t *out, size_t count,
+                          const struct unary_constants *constants, bool stream);
+
 // float16 goes through the loop of float32.
 struct unary {
     unary_loop loop[WNN_DATA_TYPE_COUNT];
     size_t grain;
     unary_loop stream; // of float32, past the caches; or NULL
+    half_loop halves;  // of float16 as it lies in memory; returns false, or is NULL, if there is none
 };
 
 #define FLOAT(name) [WNNDataType_Float32] = name##_f32, [WNNDataType_Float16] = name##_f32
@@ -161,7 +171,7 @@ struct unary {
 #define UNSIGNED(name)                                                                                       \
     [WNNDataType_Uint32] = name##_u32, [WNNDataType_Uint64] = name##_u64, [WNNDataType_Uint8] = name##_u8
 
-#define FUNCTION_ROW(name) {FLOAT(name)}, WNN_GRAIN_COSTLY, name##_f32_stream
+#define FUNCTION_ROW(name) {FLOAT(name)}, WNN_GRAIN_COSTLY, name##_f32_stream, name##_f32_halves
 
 static const struct unary abs_row = {{FLOAT(abs), SIGNED(abs)}, WNN_GRAIN_CHEAP};
 static const struct unary ceil_row = {{FLOAT(ceil)}, WNN_GRAIN_CHEAP};
@@ -257,6 +267,7 @@ static struct unary_constants read_constants(unsigned op, const void *attrs, WNN
 
 struct job {
     unary_loop loop, stream;
+    half_loop halves;
     struct unary_constants constants;
     const unsigned char *in;
     unsigned char *out;
@@ -276,6 +287,12 @@ static void unary_piece(void *argument, size_t begin, size_t end)
         return;
     }
     room.non_temporal = job->non_temporal;
+    if (job->halves &&
+        job->halves((const uint16_t *)(const void *)job->in + begin, (uint16_t *)(void *)job->out + begin,
+                    end - begin, &job->constants, job->non_temporal)) {
+        wnn_cpu_chunks_end(&room);
+        return;
+    }
     size_t most = job->half_in || room.non_temporal ? WNN_CHUNK : end - begin;
     for (size_t i = begin, n; i < end; i += n) {
         n = end - i < most ? end - i : most;
@@ -302,6 +319,7 @@ static void apply(unsigned op, const void *attrs, const struct tensor *in, const
     struct job job = {
         .loop = operators[op]->loop[in->type],
         .stream = in->type == WNNDataType_Float32 ? operators[op]->stream : NULL,
+        .halves = in->type == WNNDataType_Float16 ? operators[op]->halves : NULL,
         .constants = read_constants(op, attrs, in->type),
         .in = in->data,
         .out = out->data,

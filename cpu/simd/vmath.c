@@ -32,6 +32,7 @@ enum {
 struct loops {
     void (*floats[VMATH_COUNT])(const float *x, float *y, int count, double alpha, double inverse);
     void (*streams[VMATH_COUNT])(const float *x, float *y, int count); // or NULL; y is aligned to a line
+    void (*halves[VMATH_COUNT])(const uint16_t *x, uint16_t *y, int count, bool stream); // likewise
     void (*pairs[VMATH_PAIR_COUNT])(float *restrict left, const float *restrict right, int count);
     void (*exp_below)(const float *x, float *y, int count, float most);
     void (*chain)(const struct vmath_chain *chain, const float *a, const float *b, float *y, int count,
@@ -125,6 +126,34 @@ void wnn_vmath_stream(enum vmath function, const float *x, float *y, size_t coun
         wnn_vmath(function, x + i, block, n, alpha);
         wnn_nt_store(y + i, block, n * sizeof *y);
     }
+}
+
+// Fewer elements of float16 than a line and a group have.
+static void run_few(void (*loop)(const uint16_t *, uint16_t *, int, bool), const uint16_t *x, uint16_t *y,
+                    size_t count)
+{
+    uint16_t block[LINE / sizeof *x + GROUP];
+    int whole = whole_groups(count);
+    memcpy(block, x, count * sizeof *x);
+    memset(block + count, 0, ((size_t)whole - count) * sizeof *block);
+    loop(block, block, whole, false);
+    memcpy(y, block, count * sizeof *y);
+}
+
+bool wnn_vmath_halves(enum vmath function, const uint16_t *x, uint16_t *y, size_t count, bool stream)
+{
+    void (*loop)(const uint16_t *, uint16_t *, int, bool) = WNN_BEST_ISA(&loops)->halves[function];
+    if (!loop)
+        return false;
+    size_t i = stream ? -(uintptr_t)y % LINE / sizeof *y : 0;
+    i = i < count ? i : count;
+    run_few(loop, x, y, i);
+    for (size_t n; count - i >= GROUP; i += n) {
+        n = (count - i < LONGEST ? count - i : LONGEST) / GROUP * GROUP;
+        loop(x + i, y + i, (int)n, stream);
+    }
+    run_few(loop, x + i, y + i, count - i);
+    return true;
 }
 
 void wnn_vmath_pair(enum vmath_pair function, const float *a, const float *b, float *y, size_t count)

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum vmath {
     VMATH_COS,
@@ -39,6 +40,10 @@ void wnn_vmath(enum vmath function, const float *x, float *y, size_t count, floa
 
 // The same numbers, stored past the caches (cpu/simd/non_temporal.h): the caller ends that. y is not x.
 void wnn_vmath_stream(enum vmath function, const float *x, float *y, size_t count, float alpha);
+
+// The same of float16, rounded once more, in one loop; where `stream` says so past the caches, likewise, and
+// else y may be x. Returns whether there is such a loop for this processor.
+bool wnn_vmath_halves(enum vmath function, const uint16_t *x, uint16_t *y, size_t count, bool stream);
 
 // y[i] = function of a[i] and b[i]; y may be one of them.
 void wnn_vmath_pair(enum vmath_pair function, const float *a, const float *b, float *y, size_t count);
