@@ -193,7 +193,7 @@ static void join_rows(const struct normalize *n, const struct piece *piece, size
     for (size_t row = 0, rows; row < piece->rows; row += rows) {
         size_t offset = piece->offset + row * columns;
         const char *x = (const char *)n->in->data + offset * n->target.size;
-        rows = wnn_min(piece->rows - row, (n->half ? 4 * BLOCK : BLOCK) / width);
+        rows = wnn_min(piece->rows - row, 4 * BLOCK / width);
         size_t together = wnn_min(rows_together(&n->iterator, width, STRIP), rows), all = width * together;
         size_t rest = rows % together * width;
         if (n->centered)
@@ -397,10 +397,11 @@ static void normalize_columns(void *argument, size_t begin, size_t end)
     const struct normalize *n = argument;
     const struct reduction_iterator *iterator = &n->iterator;
     for (size_t unit = begin; unit < end; unit++) {
-        struct moments moments[WNN_ITERATOR_WIDTH] = {{0}};
+        struct moments moments[WNN_ITERATOR_WIDTH];
         double mean[WNN_ITERATOR_WIDTH], factor[WNN_ITERATOR_WIDTH];
         struct piece piece;
         wnn_iterator_start_rows(&piece, iterator, unit, 0, iterator->reduced);
+        memset(moments, 0, piece.width * sizeof *moments);
         while (wnn_iterator_next(&piece))
             join_rows(n, &piece, piece.position, moments);
         average(n, moments, piece.width, mean, factor);
