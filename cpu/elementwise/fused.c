@@ -25,6 +25,7 @@ struct value {
 struct link {
     struct chunk_step loop; // without `run`: a later one computes this step, too
     uint8_t in_count, in[3];
+    bool packed; // it reads and writes float16 where that lies
 };
 
 struct chain {
@@ -34,6 +35,7 @@ struct chain {
     struct view views[WNN_ELEMENTWISE_INPUTS];
     struct value values[VALUES]; // inputs, results of steps
     bool non_temporal;           // some output
+    uint32_t joined;             // bit i: link i is of several steps
     size_t count;                // elements
     size_t chunk, slot_bytes;
 };
@@ -87,7 +89,7 @@ static unsigned assign_slots(struct chain *chain)
     unsigned slots = 0;
     for (unsigned i = 0; i < chain->step_count; i++) {
         const struct link *link = &chain->links[i];
-        if (!link->loop.run)
+        if (!link->loop.run || link->packed)
             continue;
         for (unsigned j = 0; j < link->in_count; j++) {
             struct value *value = &chain->values[link->in[j]];
@@ -127,7 +129,19 @@ static void join_steps(const struct kernel_call *call, struct chain *chain)
             if (joined.steps >> j & 1)
                 chain->links[j].loop.run = NULL;
         *link = (struct link){joined.loop, joined.in_count, {joined.in[0], joined.in[1]}};
+        chain->joined |= (uint32_t)1 << i;
     }
+}
+
+// Whether float16 that the joined steps read is there as such, and nothing in the chain reads what they make.
+static bool is_packed(const struct chain *chain, const struct link *link, unsigned step)
+{
+    const struct value *result = &chain->values[chain->input_count + step];
+    bool packed = result->type == WNNDataType_Float16 && result->out && result->last == step &&
+                  link->loop.chain.form != VMATH_CHAIN_GELU_BY_TANH;
+    for (unsigned i = 0; i < link->in_count; i++)
+        packed &= link->in[i] < chain->input_count;
+    return packed;
 }
 
 // The last step that reads each value.
@@ -139,6 +153,11 @@ static void find_last(struct chain *chain)
         for (unsigned j = 0; j < link->in_count && link->loop.run; j++)
             chain->values[link->in[j]].last = (uint8_t)i;
     }
+    for (unsigned i = 0; i < chain->step_count; i++) {
+        struct link *link = &chain->links[i];
+        link->packed = chain->joined >> i & 1 && is_packed(chain, link, i);
+        link->loop.chain.packed = link->packed;
+    }
 }
 
 static void prepare(const struct kernel_call *call, struct chain *chain)
@@ -148,6 +167,7 @@ static void prepare(const struct kernel_call *call, struct chain *chain)
     chain->step_count = attrs->count;
     chain->input_count = call->node->in_count;
     chain->non_temporal = false;
+    chain->joined = 0;
     chain->count = call->out[0].count;
     size_t size = 1;
     for (unsigned i = 0; i < chain->input_count + chain->step_count; i++)
@@ -229,7 +249,8 @@ static const void *run_link(const struct chain *chain, struct room *room, unsign
 {
     const struct value *value = &chain->values[chain->input_count + number];
     const struct chunk_step *loop = &chain->links[number].loop;
-    size_t size = wnn_cpu_chunk_size(value->type);
+    bool packed = chain->links[number].packed;
+    size_t size = packed ? sizeof(uint16_t) : wnn_cpu_chunk_size(value->type);
     if (!value->pooled) {
         unsigned char *out = (unsigned char *)value->out->data + index * size;
         room->output.non_temporal = value->non_temporal;
@@ -264,9 +285,11 @@ static void run_chunk(const struct chain *chain, struct room *room, size_t index
             continue;
         for (unsigned j = 0; j < link->in_count; j++) {
             unsigned value = link->in[j];
-            if (!at[value])
+            if (link->packed)
+                in[j] = wnn_cpu_cursor_read(&room->cursors[value], index, count);
+            else if (!at[value])
                 at[value] = read_input(chain, room, value, index, count);
-            in[j] = at[value];
+            in[j] = link->packed ? in[j] : at[value];
         }
         at[chain->input_count + i] = run_link(chain, room, i, in, index, count);
     }

@@ -35,7 +35,7 @@ struct loops {
     void (*halves[VMATH_COUNT])(const uint16_t *x, uint16_t *y, int count, bool stream); // likewise
     void (*pairs[VMATH_PAIR_COUNT])(float *restrict left, const float *restrict right, int count);
     void (*exp_below)(const float *x, float *y, int count, float most);
-    void (*chain)(const struct vmath_chain *chain, const float *a, const float *b, float *y, int count,
+    void (*chain)(const struct vmath_chain *chain, const void *a, const void *b, void *y, int count,
                   bool stream);
     void (*doubles[VMATH_COUNT])(double *values, int count);
 };
@@ -196,24 +196,26 @@ void wnn_vmath_exp_below(const float *x, float *y, size_t count, float most)
     memcpy(y + count - rest, block, rest * sizeof *block);
 }
 
-void wnn_vmath_chain(const struct vmath_chain *chain, const float *a, const float *b, float *y, size_t count,
+void wnn_vmath_chain(const struct vmath_chain *chain, const void *a, const void *b, void *y, size_t count,
                      bool stream)
 {
     const struct loops *best = WNN_BEST_ISA(&loops);
-    float block[3][GROUP] = {{0}};
-    size_t whole = count / GROUP * GROUP, rest = count - whole;
-    bool streamed = stream && !chain->half && (uintptr_t)y % LINE == 0;
-    for (size_t i = 0, n; i < whole; i += n) {
-        n = whole - i < LONGEST ? whole - i : LONGEST;
-        best->chain(chain, a + i, b ? b + i : NULL, y + i, (int)n, streamed);
+    size_t size = chain->packed ? sizeof(uint16_t) : sizeof(float), rest = count % GROUP;
+    size_t done = (count - rest) * size;
+    bool streamed = stream && (uintptr_t)y % LINE == 0;
+    for (size_t i = 0, n; i < count - rest; i += n) {
+        n = count - rest - i < LONGEST ? count - rest - i : LONGEST;
+        best->chain(chain, (const char *)a + i * size, b ? (const char *)b + i * size : NULL,
+                    (char *)y + i * size, (int)n, streamed);
     }
     if (rest == 0)
         return;
-    memcpy(block[0], a + whole, rest * sizeof *a);
+    float block[3][GROUP] = {{0}};
+    memcpy(block[0], (const char *)a + done, rest * size);
     if (b)
-        memcpy(block[1], b + whole, rest * sizeof *b);
+        memcpy(block[1], (const char *)b + done, rest * size);
     best->chain(chain, block[0], block[1], block[2], GROUP, false);
-    memcpy(y + whole, block[2], rest * sizeof *y);
+    memcpy((char *)y + done, block[2], rest * size);
 }
 
 void wnn_vmath_doubles(enum vmath function, double *values, size_t count)

@@ -71,10 +71,11 @@ struct vmath_chain {
     enum vmath_cube cube;
     float cubic, outer, early, late; // early is a power of two
     bool half;
+    bool packed; // float16 lies in memory as such, and is rounded at the end; not for GELU
 };
 
 // y may be a or b, unless the results are stored past the caches, in which case the caller ends that.
-void wnn_vmath_chain(const struct vmath_chain *chain, const float *a, const float *b, float *y, size_t count,
+void wnn_vmath_chain(const struct vmath_chain *chain, const void *a, const void *b, void *y, size_t count,
                      bool stream);
 
 // In place, and in double all the way, with a relative error below 2^-34: exp, sigmoid and tanh.
