@@ -52,12 +52,12 @@ build address clang "${sanitize[@]}" -Db_sanitize=address,undefined -Dc_args=-DW
 # Without libraries that MemorySanitizer has not compiled, but for those that read vectors.
 build memory clang "${sanitize[@]}" -Db_sanitize=memory -Dxnnpack=disabled -Dvulkan=disabled -Dtools=disabled -Djs=disabled &&
   check memory --timeout-multiplier=6 'own vectors on cpu' 'random graphs' 'random graphs of edges' cpu_conv_edges \
-    cpu_gather cpu_gemm_nbit cpu_int8 cpu_interleave cpu_lanes cpu_movement cpu_rows cpu_winograd
+    cpu_chains cpu_gather cpu_gemm_nbit cpu_int8 cpu_interleave cpu_lanes cpu_movement cpu_rows cpu_winograd
 build thread gcc "${sanitize[@]}" -Db_sanitize=thread && check thread --timeout-multiplier=6 --suite=webnn:threads
 build coverage gcc --buildtype=debug -Db_coverage=true && check coverage --suite=webnn:validation --suite=webnn:coverage
 if aarch64_root build-test/aarch64-root; then
   build aarch64 aarch64-linux-gnu-gcc --cross-file build-test/aarch64-root/cross.ini -Dvulkan=disabled &&
-    check aarch64 --timeout-multiplier=8 'own vectors on cpu' compiler_memory compiler_passes cpu_gemm_nbit \
+    check aarch64 --timeout-multiplier=8 'own vectors on cpu' compiler_memory compiler_passes cpu_chains cpu_gemm_nbit \
       cpu_int8 cpu_lanes cpu_rows cpu_vmath cpu_winograd cpu_xnnpack cpu_xnnpack_rules lib runtime_alloc runtime_constants
 else
   echo "There is no compiler, emulator or library for AArch64: its build is skipped" >&2
