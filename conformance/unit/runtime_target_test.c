@@ -33,15 +33,18 @@ struct attempt {
 static struct attempt attempt(const struct backend *backend, WNNStringView target, const char *device,
                               uint32_t threads)
 {
+    static struct answer error; // which contexts report to for as long as they live
     struct attempt attempt = {.context = NULL};
     WNNContextTarget chained = WNN_CONTEXT_TARGET_INIT;
-    WNNContextDescriptor descriptor = describe_context(&attempt.error, NULL);
+    WNNContextDescriptor descriptor = describe_context(&error, NULL);
+    error = (struct answer){0};
     chained.target = target;
     chained.chain.next = descriptor.nextInChain;
     descriptor.nextInChain = &chained.chain;
     descriptor.device.data = device;
     descriptor.threadCount = threads;
     wnn_create_context_on(backend, &descriptor, &attempt.context);
+    attempt.error = error;
     return attempt;
 }
 
