@@ -533,7 +533,7 @@ int main(int argc, char **argv)
     const WNNLimits limits = {0}; // none
     descriptor.limits = &limits;
     REQUIRE_EQUAL_INT(wnnCreateContext(&descriptor, &context), WNNStatus_Success);
-    builder = create_builder(context);
+    builder = create_kernel_builder();
     const char *lasting = getenv("WNN_LONG");
     CASE(test_searches());
     CASE(test_images());

@@ -7,15 +7,24 @@
 
 #include "conformance/unit/runtime_fixture.h"
 #include "cpu/kernel.h"
+#include "ops/builder.h"
 
 static WNNContext context;
 static WNNGraphBuilder builder;
+
+// Its operands and nodes have room for what the compiler adds, since kernels read that.
+static inline WNNGraphBuilder create_kernel_builder(void)
+{
+    WNNGraphBuilder made = create_builder(context);
+    made->graph.in_builder = false;
+    return made;
+}
 
 static inline void begin_kernels(void)
 {
     WNNContextDescriptor descriptor = describe_context(NULL, NULL);
     REQUIRE_EQUAL_INT(wnnCreateContext(&descriptor, &context), WNNStatus_Success);
-    builder = create_builder(context);
+    builder = create_kernel_builder();
 }
 
 static inline void end_kernels(void)
