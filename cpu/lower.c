@@ -402,8 +402,9 @@ bool wnn_cpu_lower(void *state, struct plan *plan, void **result, struct error *
     if (done) {
         executable->block = plan->workspace ? wnn_workspace_take(plan->workspace, plan->arena_bytes) : NULL;
         executable->memory = executable->block ? executable->block->data
-                             : plan->workspace ? NULL
-                                               : wnn_allocate_zero(cpu->allocator, plan->arena_bytes);
+                             : plan->workspace
+                                 ? NULL
+                                 : wnn_allocate_zero_by(cpu->allocator, &parallel, plan->arena_bytes);
         done = (executable->memory || wnn_fail_memory(error)) && prepare_runs(executable, error);
     }
     if (done)

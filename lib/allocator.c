@@ -33,9 +33,8 @@ static void populate(void *memory, size_t size)
 
 // Aligned by hand, with what malloc gave in front: posix_memalign of glibc does not take the hole that a
 // block of the same size has left, so that a heap of large blocks that come and go grows.
-static void *default_allocate(size_t size, size_t alignment, void *userdata)
+static void *allocate_block(size_t size, size_t alignment)
 {
-    (void)userdata;
     if (alignment <= alignof(max_align_t))
         return malloc(size);
     char *given = size < SIZE_MAX / 2 ? malloc(size + sizeof(void *) + alignment) : NULL;
@@ -45,7 +44,14 @@ static void *default_allocate(size_t size, size_t alignment, void *userdata)
         sizeof(void *) + alignment - 1 - ((uintptr_t)given + sizeof(void *) + alignment - 1) % alignment;
     char *memory = given + offset;
     memcpy(memory - sizeof(void *), &given, sizeof(void *));
-    if (size >= POPULATED)
+    return memory;
+}
+
+static void *default_allocate(size_t size, size_t alignment, void *userdata)
+{
+    (void)userdata;
+    void *memory = allocate_block(size, alignment);
+    if (memory && size >= POPULATED)
         populate(memory, size);
     return memory;
 }
@@ -94,12 +100,15 @@ void wnn_discharge(struct allocator *allocator, WNNResource memory, uint64_t byt
     wnn_budget_give(allocator->budget, memory, bytes);
 }
 
-static void *take(struct allocator *allocator, size_t size, size_t alignment)
+// `bare`: whoever asks populates it.
+static void *take(struct allocator *allocator, size_t size, size_t alignment, bool bare)
 {
     uint_fast64_t now;
     if (!add_bytes(allocator, WNNResource_HostMemory, size, &now))
         return NULL;
-    void *memory = allocator->host.allocate(size, alignment, allocator->host.userdata);
+    void *memory = bare && allocator->host.allocate == default_allocate
+                       ? allocate_block(size, alignment)
+                       : allocator->host.allocate(size, alignment, allocator->host.userdata);
     if (memory)
         wnn_raise_peak(&allocator->peak, now); // what has been there at once, not what was refused
     else
@@ -114,16 +123,44 @@ static void give_back(struct allocator *allocator, void *memory, size_t size, si
 }
 
 // Behind a header that is as long as the alignment.
-void *wnn_allocate(struct allocator *allocator, size_t size)
+static void *allocate(struct allocator *allocator, size_t size, bool bare)
 {
     if (size > SIZE_MAX / 2)
         return NULL;
     size_t total = size + WNN_ALIGNMENT + WNN_SLACK;
-    struct header *header = take(allocator, total, WNN_ALIGNMENT);
+    struct header *header = take(allocator, total, WNN_ALIGNMENT, bare);
     if (!header)
         return NULL;
     header->total = total;
     return (char *)header + WNN_ALIGNMENT;
+}
+
+void *wnn_allocate(struct allocator *allocator, size_t size)
+{
+    return allocate(allocator, size, false);
+}
+
+struct zeroed {
+    char *memory;
+    size_t size;
+};
+
+static void zero_pieces(void *argument, size_t begin, size_t end)
+{
+    const struct zeroed *zeroed = argument;
+    size_t from = begin * POPULATED, to = end * POPULATED < zeroed->size ? end * POPULATED : zeroed->size;
+    populate(zeroed->memory + from, to - from);
+    memset(zeroed->memory + from, 0, to - from);
+}
+
+void *wnn_allocate_zero_by(struct allocator *allocator, const struct parallel *parallel, size_t size)
+{
+    struct parallel all = *parallel;
+    struct zeroed zeroed = {allocate(allocator, size, true), size + WNN_SLACK};
+    all.interrupt = NULL;
+    if (zeroed.memory)
+        wnn_parallel_for(&all, zeroed.size / POPULATED + 1, 1, zero_pieces, &zeroed);
+    return zeroed.memory;
 }
 
 void *wnn_allocate_zero(struct allocator *allocator, size_t size)
@@ -144,7 +181,7 @@ void wnn_release(struct allocator *allocator, void *memory)
 
 void *wnn_allocate_record(struct allocator *allocator, size_t size)
 {
-    return size > SIZE_MAX / 2 ? NULL : take(allocator, size, alignof(max_align_t));
+    return size > SIZE_MAX / 2 ? NULL : take(allocator, size, alignof(max_align_t), false);
 }
 
 void wnn_release_record(struct allocator *allocator, void *record, size_t size)
