@@ -293,8 +293,7 @@ static void require_field(const struct flatbuffer_table *table, unsigned index, 
     require(wnn_flatbuffer_has(table, index) == (field->kind != ABSENT), "a field that is there, or not");
     if (field->kind == NUMBER) {
         int64_t expected = number_of(take_bits(edits, bytes_of(field)), field->type);
-        require(wnn_flatbuffer_number(table, index, (enum flatbuffer_type)field->type, expected + 1) ==
-                    expected,
+        require(wnn_flatbuffer_number(table, index, (enum flatbuffer_type)field->type, ~expected) == expected,
                 "another number");
     } else if (field->kind == REAL) {
         uint32_t bits = (uint32_t)take_bits(edits, 4), read;
