@@ -125,7 +125,7 @@ bool tensor_proto_decode(const char *path, struct mapping *file, struct array *a
                          struct error *error)
 {
     struct onnx_tensor tensor;
-    const char *fault = wnn_onnx_tensor((struct bytes){file->data, file->size}, &tensor);
+    const char *fault = wnn_onnx_tensor(NULL, (struct bytes){file->data, file->size}, &tensor);
     *array = (struct array){.mapping = mapping_ref(file)};
     bool good = fault ? wnn_fail(error, WNNStatus_TypeError, "%s: no tensor of ONNX: %s", path, fault)
                       : read_array(path, &tensor, array, error);

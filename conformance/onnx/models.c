@@ -80,7 +80,7 @@ static void read_tensors(struct recording *r, struct sample *s, const char *fold
         struct onnx_tensor source;
         s->files[s->file_count++] = data.owned;
         const struct onnx_value *value = *count < value_count ? &values[*count] : NULL;
-        const char *fault = wnn_onnx_tensor(data.bytes, &source);
+        const char *fault = wnn_onnx_tensor(NULL, data.bytes, &source);
         bool is_read = !fault && source.type != ONNX_UNDEFINED && source.type != ONNX_STRING &&
                        !(value && value->type >= ONNX_SEQUENCE);
         if (value && value->type == ONNX_BFLOAT16)

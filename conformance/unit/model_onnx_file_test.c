@@ -56,11 +56,12 @@ static void test_small(void)
     REQUIRE(is(node->inputs.items[0], "x") && is(node->inputs.items[1], "c") &&
             is(node->outputs.items[0], "y"));
     struct onnx_attribute z, other;
-    REQUIRE(wnn_onnx_node_attribute(node, (struct bytes){(const unsigned char *)"z", 1}, &z) && z.i == 3);
-    REQUIRE(!wnn_onnx_node_attribute(node, (struct bytes){(const unsigned char *)"y", 1}, &other));
+    REQUIRE(wnn_onnx_node_attribute(NULL, node, (struct bytes){(const unsigned char *)"z", 1}, &z) &&
+            z.i == 3);
+    REQUIRE(!wnn_onnx_node_attribute(NULL, node, (struct bytes){(const unsigned char *)"y", 1}, &other));
     REQUIRE(graph->initializer_count == 1);
     struct onnx_tensor tensor, *c = &tensor;
-    REQUIRE(!wnn_onnx_tensor(graph->initializers[0], c));
+    REQUIRE(!wnn_onnx_tensor(NULL, graph->initializers[0], c));
     REQUIRE(is(c->name, "c") && c->type == ONNX_FLOAT && c->rank == 1 && c->dims[0] == 2 && c->raw.size == 8);
     REQUIRE(graph->input_count == 1);
     const struct onnx_value *x = graph->inputs;
@@ -157,7 +158,7 @@ static void test_describe(void)
     REQUIRE(!description.failed && description.size > 20 && description.size < 60);
     REQUIRE(!wnn_onnx_open((struct bytes){description.data, description.size}, &memory, &file));
     REQUIRE(file.ir_version == 7 && is(file.graph.name, "g") && file.graph.initializer_count == 1);
-    REQUIRE(!wnn_onnx_tensor(file.graph.initializers[0], &tensor));
+    REQUIRE(!wnn_onnx_tensor(NULL, file.graph.initializers[0], &tensor));
     REQUIRE(tensor.left_out && tensor.offset == 13 && tensor.length == ELEMENTS && tensor.raw.size == 0);
     REQUIRE(tensor.type == ONNX_INT8);
     wnn_model_free(&memory);

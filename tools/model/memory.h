@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Memory for what a file describes, freed at once. `limit` bounds it: a description can be many times larger
-// than the file.
+// than the file. So can be the work that it takes, which is counted here, and never less.
 
 #ifndef TOOLS_MODEL_MEMORY_H_
 #define TOOLS_MODEL_MEMORY_H_
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct model_memory {
     struct model_block *blocks;
     unsigned char *room; // of the block that small items are taken from
     size_t left;         // bytes of it
     size_t used, limit;  // of all blocks
+    uint64_t work;       // fields that were read, elements that were computed
 };
 
 // A place to go back to.

@@ -40,6 +40,12 @@ static bool take_varint(struct protobuf *reader, uint64_t *value)
     return fail(reader, "a number has more than 64 bits");
 }
 
+static void count_work(const struct protobuf *reader, size_t count)
+{
+    if (reader->work)
+        *reader->work += count;
+}
+
 static uint64_t little_endian(struct bytes bytes)
 {
     uint64_t value = 0;
@@ -52,6 +58,7 @@ bool wnn_protobuf_next(struct protobuf *reader, struct protobuf_field *field)
 {
     uint64_t tag, size;
     *field = (struct protobuf_field){0};
+    count_work(reader, 1);
     if (reader->left.size == 0 || !take_varint(reader, &tag))
         return false;
     if (tag >> 3 == 0 || tag >> 3 > 0x1FFFFFFF)
@@ -121,6 +128,7 @@ size_t wnn_protobuf_numbers(struct protobuf *reader, const struct protobuf_field
     for (; packed.left.size > 0 && take_varint(&packed, &value); count++)
         if (count < capacity)
             numbers[count] = (int64_t)value;
+    count_work(reader, count / 8);
     return packed.fault ? (size_t)fail(reader, packed.fault) : count;
 }
 
@@ -130,6 +138,7 @@ size_t wnn_protobuf_floats(struct protobuf *reader, const struct protobuf_field 
     if ((field->type != PROTOBUF_BYTES && field->type != PROTOBUF_32_BITS) || field->bytes.size % 4 != 0)
         return fail(reader, "a field that should be floats is not");
     size_t count = field->bytes.size / 4;
+    count_work(reader, count / 8);
     for (size_t i = 0; i < count && i < capacity; i++)
         numbers[i] = float_of(little_endian((struct bytes){field->bytes.data + 4 * i, 4}));
     return count;

@@ -27,6 +27,7 @@ enum protobuf_type {
 struct protobuf {
     struct bytes left;
     const char *fault; // static text; NULL: none yet
+    uint64_t *work;    // counts fields that are read, and every eighth number of a list; NULL: nothing does
 };
 
 struct protobuf_field {

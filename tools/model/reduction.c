@@ -27,7 +27,8 @@ static struct tensor *reduce_known(struct recording *r, enum reduction op, struc
     struct nd_iterator n = {.rank = t->rank, .count = 1, .dims = t->dims};
     for (size_t k = 0; k < t->rank; k++)
         n.strides[0][k] = to[k];
-    for (int64_t i = 0; result && i < count_elements(t); i++, advance_known(&n)) {
+    bool good = result && wnn_model_work(r, (uint64_t)count_elements(t));
+    for (int64_t i = 0; good && i < count_elements(t); i++, advance_known(&n)) {
         int64_t at = n.at[0];
         bool first = true;
         for (size_t k = 0; k < t->rank; k++)

@@ -37,6 +37,14 @@ void wnn_source_unref(struct model_source *source)
     free(source);
 }
 
+uint64_t wnn_source_size(const struct model_source *source)
+{
+    uint64_t size = source->bytes.size;
+    for (const struct source_file *file = source->files; file; file = file->next)
+        size += file->mapping->size;
+    return size;
+}
+
 struct mapping *wnn_source_file(struct model_source *source, const char *path,
                                 const struct mapping_rule *rule, struct error *error)
 {

@@ -65,6 +65,9 @@ bool wnn_source_write_description(struct model_source *source,
 // A part of the file that a description was written of; empty: there is none.
 struct bytes wnn_source_part(const struct model_source *source, uint64_t offset, uint64_t size);
 
+// The bytes of all files so far, or more: what is read of them may take as long as they are large.
+uint64_t wnn_source_size(const struct model_source *source);
+
 // A file of any path, opened once. NULL: an error with the path in it.
 struct mapping;
 struct mapping_rule;

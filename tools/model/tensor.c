@@ -11,6 +11,20 @@
 
 #define MAX_KNOWN 65536 // elements that are computed while recording: shapes, indices, small tables
 
+// Of any file, half a second or so; and for each byte of a file: it has up to four elements, each of which
+// may be read, cast and moved.
+#define MAX_WORK  (UINT64_C(1) << 27)
+#define BYTE_WORK 16
+
+bool wnn_model_work(struct recording *r, uint64_t work)
+{
+    r->memory->work += work;
+    if (r->memory->work > MAX_WORK && r->memory->work > r->work_limit)
+        r->work_limit = MAX_WORK + (r->source ? BYTE_WORK * wnn_source_size(r->source) : 0);
+    return r->memory->work <= MAX_WORK || r->memory->work <= r->work_limit ||
+           fail(r, "recording takes too much work, loops unrolled");
+}
+
 void *wnn_model_fail(struct recording *r, const char *format, ...)
 {
     if (!r->failed) {
@@ -197,6 +211,8 @@ struct tensor *make_known(struct recording *r, int64_t type, size_t rank, const 
         return fail(r, "a constant whose shape is not known while the graph is recorded");
     if (count > (int64_t)1 << 26)
         return fail(r, "a constant of %lld elements is too large to be computed", (long long)count);
+    if (!wnn_model_work(r, (uint64_t)count))
+        return NULL;
     if (is_real(type))
         t->reals = wnn_model_allocate(r->memory, (size_t)count, sizeof *t->reals);
     else
@@ -434,8 +450,8 @@ bool is_known(struct recording *r, struct tensor *t)
 {
     if (!t || r->failed)
         return false;
-    if (t->ints || t->reals)
-        return true;
+    if (t->ints || t->reals) // which is looked through for sizes that are late, or read
+        return wnn_model_work(r, (uint64_t)count_elements(t) / 16);
     return t->source && count_elements(t) <= MAX_KNOWN && read_source(r, t);
 }
 

@@ -114,6 +114,7 @@ struct recording {
     bool failed;                 // the node at hand cannot be recorded
     char fault[512];             // why
     struct model_source *source; // where external data are, and what is lent; may be NULL
+    uint64_t work_limit;         // what wnn_model_work found last
 };
 
 // The label of what is recorded for the node at hand.
@@ -125,6 +126,10 @@ static inline WNNStringView label_of(const struct recording *r)
 // Records why the node at hand cannot be recorded, unless something was wrong before; returns NULL.
 void *wnn_model_fail(struct recording *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #define fail wnn_model_fail
+
+// Counts work that a file asks for as often as it likes, by loops, functions, and constants that many nodes
+// read: fields and elements. False: it is too much for a file of its size, which is an error.
+bool wnn_model_work(struct recording *r, uint64_t work);
 
 // ---------------------------------------------------------------------------------------------------------------
 // Types and shapes

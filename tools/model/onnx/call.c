@@ -62,11 +62,11 @@ const struct onnx_operator *wnn_onnx_operator(struct bytes domain, struct bytes 
 bool find_attribute(const struct call *c, const char *name, struct onnx_attribute *to)
 {
     struct bytes wanted = {(const unsigned char *)name, strlen(name)};
-    bool found = wnn_onnx_node_attribute(c->node, wanted, to);
+    bool found = wnn_onnx_node_attribute(c->r->memory, c->node, wanted, to);
     while (found && to->reference.size && c->caller) { // one of the node of the function
         wanted = to->reference;
-        found = wnn_onnx_node_attribute(c->caller->node, wanted, to) ||
-                wnn_onnx_default_attribute(c->function, wanted, to);
+        found = wnn_onnx_node_attribute(c->r->memory, c->caller->node, wanted, to) ||
+                wnn_onnx_default_attribute(c->r->memory, c->function, wanted, to);
         c = c->caller;
     }
     return found;
@@ -97,9 +97,9 @@ bool has_text(const struct call *c, const char *name, const char *text, const ch
 }
 
 // How many numbers there are in a repeated field.
-static size_t count_numbers(struct bytes message, uint32_t number)
+static size_t count_numbers(const struct call *c, struct bytes message, uint32_t number)
 {
-    struct protobuf reader = {.left = message};
+    struct protobuf reader = {.left = message, .work = &c->r->memory->work};
     size_t count = 0;
     for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
         if (field.number == number)
@@ -114,8 +114,8 @@ int64_t *get_ints(const struct call *c, const char *name, size_t *count)
     *count = 0;
     if (!find_attribute(c, name, &attribute))
         return NULL;
-    size_t capacity = count_numbers(attribute.message, 8);
-    struct protobuf reader = {.left = attribute.message};
+    size_t capacity = count_numbers(c, attribute.message, 8);
+    struct protobuf reader = {.left = attribute.message, .work = &c->r->memory->work};
     int64_t *numbers = wnn_model_allocate(c->r->memory, capacity, sizeof *numbers);
     for (struct protobuf_field field; numbers && wnn_protobuf_next(&reader, &field);)
         if (field.number == 8) {
@@ -132,8 +132,8 @@ float *get_floats(const struct call *c, const char *name, size_t *count)
     *count = 0;
     if (!find_attribute(c, name, &attribute))
         return NULL;
-    size_t capacity = count_numbers(attribute.message, 7);
-    struct protobuf reader = {.left = attribute.message};
+    size_t capacity = count_numbers(c, attribute.message, 7);
+    struct protobuf reader = {.left = attribute.message, .work = &c->r->memory->work};
     float *numbers = wnn_model_allocate(c->r->memory, capacity, sizeof *numbers);
     for (struct protobuf_field field; numbers && wnn_protobuf_next(&reader, &field);)
         if (field.number == 7) {
@@ -153,7 +153,7 @@ struct bytes *get_texts(const struct call *c, const char *name, size_t *count)
     *count = 0;
     if (!find_attribute(c, name, &attribute))
         return NULL;
-    struct protobuf reader = {.left = attribute.message};
+    struct protobuf reader = {.left = attribute.message, .work = &c->r->memory->work};
     struct bytes *texts = wnn_model_allocate(c->r->memory, MAX_TEXTS, sizeof *texts);
     for (struct protobuf_field field; texts && wnn_protobuf_next(&reader, &field);)
         if (field.number == 9 && *count < MAX_TEXTS)

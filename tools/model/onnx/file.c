@@ -18,6 +18,7 @@
 #define FAULT_BYTES  32 // of a field in which a fault is found
 
 // Fields. The last two, which only descriptions have, tell where elements are that were left out.
+#define NODE_OUTPUT        2
 #define NODE_ATTRIBUTE     5
 #define FUNCTION_ATTRIBUTE 11
 #define TENSOR_OFFSET      0x1FFF0001
@@ -27,10 +28,16 @@ typedef const char *(*read_message)(struct model_memory *memory, struct bytes fr
 
 static const char no_memory[] = "the file needs more memory than there is for it";
 
-// How often a field is there.
-static size_t count_fields(struct bytes from, uint32_t number)
+// `memory` counts the work; NULL: nothing does.
+static struct protobuf reader_of(struct model_memory *memory, struct bytes from)
 {
-    struct protobuf reader = {.left = from};
+    return (struct protobuf){.left = from, .work = memory ? &memory->work : NULL};
+}
+
+// How often a field is there.
+static size_t count_fields(struct model_memory *memory, struct bytes from, uint32_t number)
+{
+    struct protobuf reader = reader_of(memory, from);
     size_t count = 0;
     for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
         count += field.number == number;
@@ -41,8 +48,8 @@ static size_t count_fields(struct bytes from, uint32_t number)
 static void *read_all(struct model_memory *memory, struct bytes from, uint32_t number, size_t size,
                       read_message read, size_t *count, const char **fault)
 {
-    struct protobuf reader = {.left = from};
-    char *items = *fault ? NULL : wnn_model_allocate(memory, count_fields(from, number), size);
+    struct protobuf reader = reader_of(memory, from);
+    char *items = *fault ? NULL : wnn_model_allocate(memory, count_fields(memory, from, number), size);
     *count = 0;
     if (!items) {
         *fault = *fault ? *fault : no_memory;
@@ -77,8 +84,7 @@ static struct onnx_names read_names(struct model_memory *memory, struct bytes fr
 static const char *read_pair(struct model_memory *memory, struct bytes from, void *to)
 {
     struct onnx_pair *pair = to;
-    struct protobuf reader = {.left = from};
-    (void)memory;
+    struct protobuf reader = reader_of(memory, from);
     for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
         if (field.number == 1 || field.number == 2)
             *(field.number == 1 ? &pair->key : &pair->value) = wnn_protobuf_bytes(&reader, &field);
@@ -88,8 +94,7 @@ static const char *read_pair(struct model_memory *memory, struct bytes from, voi
 static const char *read_opset(struct model_memory *memory, struct bytes from, void *to)
 {
     struct onnx_opset *opset = to;
-    struct protobuf reader = {.left = from};
-    (void)memory;
+    struct protobuf reader = reader_of(memory, from);
     for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
         if (field.number == 1)
             opset->domain = wnn_protobuf_bytes(&reader, &field);
@@ -116,10 +121,10 @@ static bool parse_number(struct bytes text, uint64_t *number)
 }
 
 // Where external data are.
-static const char *read_location(struct onnx_tensor *tensor, struct bytes from)
+static const char *read_location(struct model_memory *memory, struct onnx_tensor *tensor, struct bytes from)
 {
     struct onnx_pair pair = {0};
-    const char *fault = read_pair(NULL, from, &pair);
+    const char *fault = read_pair(memory, from, &pair);
     if (fault)
         return fault;
     if (is_text(pair.key, "location"))
@@ -131,9 +136,9 @@ static const char *read_location(struct onnx_tensor *tensor, struct bytes from)
     return NULL;
 }
 
-const char *wnn_onnx_tensor(struct bytes message, struct onnx_tensor *tensor)
+const char *wnn_onnx_tensor(struct model_memory *memory, struct bytes message, struct onnx_tensor *tensor)
 {
-    struct protobuf reader = {.left = message};
+    struct protobuf reader = reader_of(memory, message);
     const char *fault = NULL;
     *tensor = (struct onnx_tensor){.message = message};
     for (struct protobuf_field field; !fault && wnn_protobuf_next(&reader, &field);) {
@@ -152,7 +157,7 @@ const char *wnn_onnx_tensor(struct bytes message, struct onnx_tensor *tensor)
             tensor->raw = wnn_protobuf_bytes(&reader, &field);
             break;
         case 13:
-            fault = read_location(tensor, wnn_protobuf_bytes(&reader, &field));
+            fault = read_location(memory, tensor, wnn_protobuf_bytes(&reader, &field));
             break;
         case 14:
             tensor->external = wnn_protobuf_number(&reader, &field) == 1;
@@ -175,9 +180,8 @@ const char *wnn_onnx_tensor(struct bytes message, struct onnx_tensor *tensor)
 static const char *check_tensor(struct model_memory *memory, struct bytes from, void *to)
 {
     struct onnx_tensor tensor;
-    (void)memory;
     *(struct bytes *)to = from;
-    return wnn_onnx_tensor(from, &tensor);
+    return wnn_onnx_tensor(memory, from, &tensor);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -187,8 +191,7 @@ static const char *check_tensor(struct model_memory *memory, struct bytes from, 
 static const char *read_dimension(struct model_memory *memory, struct bytes from, void *to)
 {
     struct onnx_dimension *dimension = to;
-    struct protobuf reader = {.left = from};
-    (void)memory;
+    struct protobuf reader = reader_of(memory, from);
     for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
         if (field.number == 1) {
             dimension->value = (int64_t)wnn_protobuf_number(&reader, &field);
@@ -202,7 +205,7 @@ static const char *read_dimension(struct model_memory *memory, struct bytes from
 
 static const char *read_tensor_type(struct model_memory *memory, struct bytes from, struct onnx_value *value)
 {
-    struct protobuf reader = {.left = from};
+    struct protobuf reader = reader_of(memory, from);
     const char *fault = NULL;
     for (struct protobuf_field field; !fault && wnn_protobuf_next(&reader, &field);)
         if (field.number == 1) {
@@ -237,13 +240,13 @@ static int64_t kind_of_value(uint32_t field, int64_t otherwise)
 static const char *read_value(struct model_memory *memory, struct bytes from, void *to)
 {
     struct onnx_value *value = to;
-    struct protobuf reader = {.left = from};
+    struct protobuf reader = reader_of(memory, from);
     const char *fault = NULL;
     for (struct protobuf_field field; !fault && wnn_protobuf_next(&reader, &field);)
         if (field.number == 1) {
             value->name = wnn_protobuf_bytes(&reader, &field);
         } else if (field.number == 2) { // the type
-            struct protobuf type = {.left = wnn_protobuf_bytes(&reader, &field)};
+            struct protobuf type = reader_of(memory, wnn_protobuf_bytes(&reader, &field));
             for (struct protobuf_field kind; !fault && wnn_protobuf_next(&type, &kind);)
                 if (kind.number == 1)
                     fault = read_tensor_type(memory, wnn_protobuf_bytes(&type, &kind), value);
@@ -258,9 +261,10 @@ static const char *read_value(struct model_memory *memory, struct bytes from, vo
 // Nodes and graphs
 // ---------------------------------------------------------------------------------------------------------------
 
-static const char *read_attribute(struct bytes from, struct onnx_attribute *attribute)
+static const char *read_attribute(struct model_memory *memory, struct bytes from,
+                                  struct onnx_attribute *attribute)
 {
-    struct protobuf reader = {.left = from};
+    struct protobuf reader = reader_of(memory, from);
     *attribute = (struct onnx_attribute){.message = from};
     for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
         switch (field.number) {
@@ -295,45 +299,47 @@ static const char *read_attribute(struct bytes from, struct onnx_attribute *attr
 }
 
 // Attributes are read when they are asked for: a graph has many, of which most are read once.
-static const char *check_attributes(struct bytes message, uint32_t number)
+static const char *check_attributes(struct model_memory *memory, struct bytes message, uint32_t number)
 {
-    struct protobuf reader = {.left = message};
+    struct protobuf reader = reader_of(memory, message);
     const char *fault = NULL;
     for (struct protobuf_field field; !fault && wnn_protobuf_next(&reader, &field);) {
         struct onnx_attribute attribute;
         if (field.number != number)
             continue;
         struct bytes from = wnn_protobuf_bytes(&reader, &field);
-        fault = reader.fault ? reader.fault : read_attribute(from, &attribute);
+        fault = reader.fault ? reader.fault : read_attribute(memory, from, &attribute);
     }
     return fault ? fault : reader.fault;
 }
 
-static bool find(struct bytes message, uint32_t number, struct bytes name, struct onnx_attribute *to)
+static bool find(struct model_memory *memory, struct bytes message, uint32_t number, struct bytes name,
+                 struct onnx_attribute *to)
 {
-    struct protobuf reader = {.left = message};
+    struct protobuf reader = reader_of(memory, message);
     for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
-        if (field.number == number && !read_attribute(wnn_protobuf_bytes(&reader, &field), to) &&
+        if (field.number == number && !read_attribute(memory, wnn_protobuf_bytes(&reader, &field), to) &&
             same_text(to->name, name))
             return true;
     return false;
 }
 
-bool wnn_onnx_node_attribute(const struct onnx_node *node, struct bytes name, struct onnx_attribute *to)
+bool wnn_onnx_node_attribute(struct model_memory *memory, const struct onnx_node *node, struct bytes name,
+                             struct onnx_attribute *to)
 {
-    return find(node->message, NODE_ATTRIBUTE, name, to);
+    return find(memory, node->message, NODE_ATTRIBUTE, name, to);
 }
 
-bool wnn_onnx_default_attribute(const struct onnx_function *function, struct bytes name,
-                                struct onnx_attribute *to)
+bool wnn_onnx_default_attribute(struct model_memory *memory, const struct onnx_function *function,
+                                struct bytes name, struct onnx_attribute *to)
 {
-    return find(function->message, FUNCTION_ATTRIBUTE, name, to);
+    return find(memory, function->message, FUNCTION_ATTRIBUTE, name, to);
 }
 
 // Inputs and outputs, for which there is room.
-static const char *read_ends(struct onnx_node *node, struct bytes *room)
+static const char *read_ends(struct model_memory *memory, struct onnx_node *node, struct bytes *room)
 {
-    struct protobuf reader = {.left = node->message};
+    struct protobuf reader = reader_of(memory, node->message);
     for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
         if (field.number == 1)
             room[node->inputs.count++] = wnn_protobuf_bytes(&reader, &field);
@@ -348,7 +354,7 @@ static const char *read_ends(struct onnx_node *node, struct bytes *room)
 
 const char *wnn_onnx_node(struct model_memory *memory, struct bytes message, struct onnx_node *node)
 {
-    struct protobuf reader = {.left = message};
+    struct protobuf reader = reader_of(memory, message);
     size_t names = 0;
     *node = (struct onnx_node){.message = message};
     for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
@@ -373,7 +379,7 @@ const char *wnn_onnx_node(struct model_memory *memory, struct bytes message, str
             break;
         }
     struct bytes *room = names <= ONNX_FEW ? node->few : wnn_model_allocate(memory, names, sizeof *room);
-    return reader.fault ? reader.fault : room ? read_ends(node, room) : no_memory;
+    return reader.fault ? reader.fault : room ? read_ends(memory, node, room) : no_memory;
 }
 
 struct bytes wnn_onnx_operation(struct bytes node)
@@ -394,12 +400,18 @@ static const char *check_node(struct model_memory *memory, struct bytes from, vo
     const char *fault = wnn_onnx_node(memory, from, &node);
     wnn_model_rewind(memory, mark);
     *(struct bytes *)to = from;
-    return fault ? fault : check_attributes(from, NODE_ATTRIBUTE);
+    return fault ? fault : check_attributes(memory, from, NODE_ATTRIBUTE);
+}
+
+static void count_made(struct model_memory *memory, struct onnx_graph *graph)
+{
+    for (size_t i = 0; graph->nodes && i < graph->node_count; i++)
+        graph->made_count += count_fields(memory, graph->nodes[i], NODE_OUTPUT);
 }
 
 const char *wnn_onnx_graph(struct model_memory *memory, struct bytes message, struct onnx_graph *graph)
 {
-    struct protobuf reader = {.left = message};
+    struct protobuf reader = reader_of(memory, message);
     *graph = (struct onnx_graph){0};
     for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
         if (field.number == 2)
@@ -413,13 +425,14 @@ const char *wnn_onnx_graph(struct model_memory *memory, struct bytes message, st
         read_all(memory, message, 11, sizeof graph->inputs[0], read_value, &graph->input_count, &fault);
     graph->outputs =
         read_all(memory, message, 12, sizeof graph->outputs[0], read_value, &graph->output_count, &fault);
+    count_made(memory, graph);
     return fault;
 }
 
 static const char *read_function(struct model_memory *memory, struct bytes from, void *to)
 {
     struct onnx_function *function = to;
-    struct protobuf reader = {.left = from};
+    struct protobuf reader = reader_of(memory, from);
     for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
         if (field.number == 1)
             function->name = wnn_protobuf_bytes(&reader, &field);
@@ -435,18 +448,44 @@ static const char *read_function(struct model_memory *memory, struct bytes from,
     function->opsets =
         read_all(memory, from, 9, sizeof function->opsets[0], read_opset, &function->opset_count, &fault);
     function->message = from;
-    return fault ? fault : check_attributes(from, FUNCTION_ATTRIBUTE);
+    if (!fault && function->opset_count > MAX_OPSETS)
+        fault = "a function imports more than 256 operator sets";
+    count_made(memory, &function->graph);
+    return fault ? fault : check_attributes(memory, from, FUNCTION_ATTRIBUTE);
+}
+
+// Where a function is in the table, or would be; of several that are called alike the first one is.
+static const struct onnx_function **place_of(const struct onnx_file *file, struct bytes name,
+                                             struct bytes domain, struct bytes overload)
+{
+    size_t at = hash_text(name) + 3 * hash_text(domain) + 5 * hash_text(overload);
+    for (;; at++) {
+        const struct onnx_function **place = &file->places[at & file->place_mask];
+        if (!*place || (same_text((*place)->name, name) && same_text((*place)->domain, domain) &&
+                        same_text((*place)->overload, overload)))
+            return place;
+    }
+}
+
+static bool index_functions(struct model_memory *memory, struct onnx_file *file)
+{
+    size_t places = 2;
+    while (places < 2 * file->function_count)
+        places *= 2;
+    file->place_mask = places - 1;
+    file->places = wnn_model_allocate(memory, places, sizeof(const struct onnx_function *));
+    for (size_t i = 0; file->places && i < file->function_count; i++) {
+        const struct onnx_function *function = &file->functions[i],
+                                   **place =
+                                       place_of(file, function->name, function->domain, function->overload);
+        *place = *place ? *place : function;
+    }
+    return file->places != NULL;
 }
 
 const struct onnx_function *wnn_onnx_function(const struct onnx_file *file, const struct onnx_node *node)
 {
-    for (size_t i = 0; i < file->function_count; i++) {
-        const struct onnx_function *function = &file->functions[i];
-        if (same_text(function->name, node->operation) && same_text(function->domain, node->domain) &&
-            same_text(function->overload, node->overload))
-            return function;
-    }
-    return NULL;
+    return *place_of(file, node->operation, node->domain, node->overload);
 }
 
 bool wnn_onnx_recognize(struct bytes bytes)
@@ -567,7 +606,7 @@ void wnn_onnx_describe(struct bytes bytes, struct description *to)
 
 const char *wnn_onnx_open(struct bytes bytes, struct model_memory *memory, struct onnx_file *file)
 {
-    struct protobuf reader = {.left = bytes};
+    struct protobuf reader = reader_of(memory, bytes);
     struct bytes graph = {NULL, 0};
     *file = (struct onnx_file){0};
     for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
@@ -597,5 +636,7 @@ const char *wnn_onnx_open(struct bytes bytes, struct model_memory *memory, struc
         read_all(memory, bytes, 14, sizeof file->metadata[0], read_pair, &file->metadata_count, &fault);
     file->functions =
         read_all(memory, bytes, 25, sizeof file->functions[0], read_function, &file->function_count, &fault);
+    if (!fault && !index_functions(memory, file))
+        fault = no_memory;
     return fault ? fault : wnn_onnx_graph(memory, graph, &file->graph);
 }

@@ -110,6 +110,7 @@ struct onnx_graph {
     struct bytes *nodes, *initializers;
     struct onnx_value *inputs, *outputs;
     size_t node_count, initializer_count, input_count, output_count;
+    size_t made_count; // outputs of nodes
 };
 
 struct onnx_opset {
@@ -140,6 +141,8 @@ struct onnx_file {
     size_t metadata_count;
     struct onnx_function *functions;
     size_t function_count;
+    const struct onnx_function **places; // a table of them, by name
+    size_t place_mask;
     struct onnx_graph graph;
 };
 
@@ -163,13 +166,16 @@ const char *wnn_onnx_node(struct model_memory *memory, struct bytes message, str
 // The operator of a node, without its domain.
 struct bytes wnn_onnx_operation(struct bytes node);
 
-// An attribute of a node, or what a function says that it is otherwise; false: it is not there.
-bool wnn_onnx_node_attribute(const struct onnx_node *node, struct bytes name, struct onnx_attribute *to);
-bool wnn_onnx_default_attribute(const struct onnx_function *function, struct bytes name,
-                                struct onnx_attribute *to);
+// An attribute of a node, or what a function says that it is otherwise; false: it is not there. `memory`
+// counts the work, as a node may be asked often; NULL: nothing does.
+bool wnn_onnx_node_attribute(struct model_memory *memory, const struct onnx_node *node, struct bytes name,
+                             struct onnx_attribute *to);
+bool wnn_onnx_default_attribute(struct model_memory *memory, const struct onnx_function *function,
+                                struct bytes name, struct onnx_attribute *to);
 
-// A graph or tensor that an attribute holds. NULL, or a fault.
+// A graph or tensor that an attribute holds. NULL, or a fault. A tensor takes no memory, which counts the
+// work.
 const char *wnn_onnx_graph(struct model_memory *memory, struct bytes message, struct onnx_graph *graph);
-const char *wnn_onnx_tensor(struct bytes message, struct onnx_tensor *tensor);
+const char *wnn_onnx_tensor(struct model_memory *memory, struct bytes message, struct onnx_tensor *tensor);
 
 #endif

@@ -172,7 +172,7 @@ static int64_t count_turns(struct meeting *m, int64_t **turns)
 static void meet_in_turns(struct meeting *m, const int64_t *turns, int64_t most)
 {
     struct recording *r = m->r;
-    for (int64_t turn = 0; turn < most && !r->failed; turn++) {
+    for (int64_t turn = 0; turn < most && wnn_model_work(r, (uint64_t)m->count) && !r->failed; turn++) {
         int64_t found = 0;
         for (int64_t i = 0; i < m->count; i++)
             found += turns[i] == turn;

@@ -30,7 +30,7 @@ static struct bytes external_data(struct recording *r, const struct onnx_tensor 
 static struct bytes find_external(struct recording *r, const struct constant *constant)
 {
     struct onnx_tensor source;
-    const char *fault = wnn_onnx_tensor(constant->form, &source);
+    const char *fault = wnn_onnx_tensor(r->memory, constant->form, &source);
     struct bytes data = fault ? constant->bytes : external_data(r, &source, &fault);
     char name[120];
     wnn_model_print(name, sizeof name, source.name);
@@ -43,7 +43,7 @@ static struct bytes find_external(struct recording *r, const struct constant *co
 static struct bytes find_left_out(struct recording *r, const struct constant *constant)
 {
     struct onnx_tensor source;
-    const char *fault = wnn_onnx_tensor(constant->form, &source);
+    const char *fault = wnn_onnx_tensor(r->memory, constant->form, &source);
     struct bytes data = fault ? constant->bytes : wnn_source_part(r->source, source.offset, source.length);
     if (fault)
         fail(r, "an initializer: %s", fault);
@@ -61,7 +61,7 @@ static void set_numbers(struct tensor *t, size_t n, const int64_t *numbers, int6
 // Elements in fields by type; false: there are not as many.
 static bool read_fields(struct recording *r, const struct constant *constant, struct tensor *t)
 {
-    struct protobuf reader = {.left = constant->form};
+    struct protobuf reader = {.left = constant->form, .work = &r->memory->work};
     int64_t done = 0, count = count_elements(t);
     for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);) {
         if (field.number == 4 && t->type == TYPE_FLOAT32) {

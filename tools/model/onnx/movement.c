@@ -602,9 +602,10 @@ void record_trilu(struct call *c)
     if (is_known(r, x) && !has_late_elements(x)) {
         struct tensor *result = make_known(r, x->type, x->rank, x->dims);
         int64_t rows = x->dims[x->rank - 2], columns = x->dims[x->rank - 1];
+        bool upper = get_int(c, "upper", 1) != 0;
         for (int64_t i = 0; result && i < count_elements(x); i++) {
             int64_t distance = i % columns - i / columns % rows;
-            if (get_int(c, "upper", 1) ? distance >= diagonal : distance <= diagonal)
+            if (upper ? distance >= diagonal : distance <= diagonal)
                 set_known(result, i, known_number(x, i));
         }
         set_output(c, 0, result);

@@ -29,7 +29,7 @@ static struct bytes *sort_constants(const struct onnx_graph *graph)
     struct bytes *names = calloc(graph->initializer_count + 1, sizeof *names);
     for (size_t i = 0; names && i < graph->initializer_count; i++) {
         struct onnx_tensor tensor;
-        wnn_onnx_tensor(graph->initializers[i], &tensor);
+        wnn_onnx_tensor(NULL, graph->initializers[i], &tensor);
         names[i] = tensor.name;
     }
     if (names)
@@ -56,10 +56,10 @@ static bool describe_value(struct model_memory *memory, const struct onnx_value 
 static uint64_t stored_bytes(struct bytes message)
 {
     struct onnx_tensor tensor;
-    return wnn_onnx_tensor(message, &tensor)    ? 0
-           : tensor.external || tensor.left_out ? tensor.length
-           : tensor.raw.size                    ? tensor.raw.size
-                                                : message.size;
+    return wnn_onnx_tensor(NULL, message, &tensor) ? 0
+           : tensor.external || tensor.left_out    ? tensor.length
+           : tensor.raw.size                       ? tensor.raw.size
+                                                   : message.size;
 }
 
 // Of a node that is a constant.
@@ -67,7 +67,7 @@ static uint64_t constant_bytes(const struct onnx_node *node)
 {
     struct bytes value = {(const unsigned char *)"value", 5};
     struct onnx_attribute attribute;
-    return is_text(node->operation, "Constant") && wnn_onnx_node_attribute(node, value, &attribute) &&
+    return is_text(node->operation, "Constant") && wnn_onnx_node_attribute(NULL, node, value, &attribute) &&
                    attribute.tensor.size
                ? stored_bytes(attribute.tensor)
                : 0;

@@ -22,6 +22,7 @@ struct order {
     // Of node i the entries [first[i], first[i + 1]) of `before` are nodes that make what it reads.
     size_t *first, *before;
     size_t before_count;
+    uint64_t *work; // counts it
 };
 
 // Tells, of a node, who makes something that it reads.
@@ -39,7 +40,7 @@ static size_t count_outputs(const struct order *order)
 {
     size_t count = 0;
     for (size_t i = 0; i < order->count; i++) {
-        struct protobuf reader = {.left = order->nodes[i]};
+        struct protobuf reader = {.left = order->nodes[i], .work = order->work};
         for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
             count += field.number == NODE_OUTPUT;
     }
@@ -56,7 +57,7 @@ static bool find_makers(struct order *order, struct model_memory *memory)
     for (size_t i = 0; order->makers && i < places; i++)
         order->makers[i].node = NOBODY;
     for (size_t i = 0; order->makers && i < order->count; i++) {
-        struct protobuf reader = {.left = order->nodes[i]};
+        struct protobuf reader = {.left = order->nodes[i], .work = order->work};
         for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);) {
             if (field.number != NODE_OUTPUT || field.bytes.size == 0)
                 continue;
@@ -95,7 +96,7 @@ static const struct {
 static void tell_makers(struct order *order, size_t node, struct bytes message, enum message kind,
                         unsigned depth, tell_maker tell)
 {
-    struct protobuf reader = {.left = message};
+    struct protobuf reader = {.left = message, .work = order->work};
     for (struct protobuf_field field; wnn_protobuf_next(&reader, &field);)
         for (size_t i = 0; field.type == PROTOBUF_BYTES && i < sizeof fields / sizeof fields[0]; i++) {
             if (fields[i].from != kind || fields[i].field != field.number)
@@ -205,7 +206,7 @@ static bool sort_nodes(struct order *order, struct model_memory *memory, struct 
 bool wnn_onnx_order(struct model_memory *memory, struct onnx_graph *graph)
 {
     struct model_memory own = {.limit = memory->limit - memory->used};
-    struct order order = {.nodes = graph->nodes, .count = graph->node_count};
+    struct order order = {.nodes = graph->nodes, .count = graph->node_count, .work = &memory->work};
     bool good = sort_nodes(&order, &own, graph->nodes);
     wnn_model_free(&own);
     return good;

@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_DEPTH 32                  // of graphs in graphs
-#define MAX_NODES 400000              // recorded in all, loops unrolled
-#define MAX_BYTES ((uint64_t)1 << 32) // of their messages, which are read each time
+#define MAX_DEPTH  32                  // of graphs in graphs
+#define MAX_NODES  400000              // recorded in all, loops unrolled
+#define MAX_BYTES  ((uint64_t)1 << 32) // of their messages, which are read each time
+#define GRAPH_WORK 32                  // of a graph, as fields
 
 // The newest versions that are known: what later ones change would be read as what it was before.
 #define NEWEST_IR    14
@@ -76,11 +77,11 @@ static struct name *find_name(struct scope *scope, struct bytes text)
 }
 
 // The tensor that a node has as its attribute; empty: none.
-static struct bytes value_of(struct bytes node)
+static struct bytes value_of(struct recording *r, struct bytes node)
 {
     const struct bytes value = {(const unsigned char *)"value", 5};
     struct onnx_attribute attribute;
-    bool found = wnn_onnx_node_attribute(&(struct onnx_node){.message = node}, value, &attribute);
+    bool found = wnn_onnx_node_attribute(r->memory, &(struct onnx_node){.message = node}, value, &attribute);
     return found ? attribute.tensor : none;
 }
 
@@ -92,8 +93,8 @@ static struct tensor *tensor_of(struct recording *r, struct name *name)
         return name->tensor;
     if (name->kind == RESULT)
         return name->operand ? make_operand(r, name->type, name->operand) : NULL;
-    struct bytes message = name->kind == CONSTANT ? value_of(*name->message) : *name->message;
-    const char *fault = wnn_onnx_tensor(message, &constant);
+    struct bytes message = name->kind == CONSTANT ? value_of(r, *name->message) : *name->message;
+    const char *fault = wnn_onnx_tensor(r->memory, message, &constant);
     struct tensor *t = fault ? fail(r, "%s", fault) : make_initializer(r, &constant);
     if (!t)
         return NULL;
@@ -124,7 +125,7 @@ static bool open_scope(struct recording *r, struct scope *scope, const struct on
 {
     if (scope->depth > MAX_DEPTH)
         return fail(r, "graphs within graphs, more than %d deep", MAX_DEPTH);
-    scope->bucket_count = graph->node_count + graph->initializer_count + graph->input_count + 1;
+    scope->bucket_count = graph->made_count + graph->initializer_count + graph->input_count + 1;
     scope->buckets = wnn_model_allocate(r->memory, scope->bucket_count, sizeof(struct name *));
     return scope->buckets || fail(r, "there is not enough memory");
 }
@@ -265,7 +266,7 @@ static struct tensor **make_places(struct recording *r, size_t count, struct ten
 static bool is_constant(const struct call *call, const struct tensor *t)
 {
     return t->source && !t->operand && !t->ints && !t->reals && is_text(call->node->operation, "Constant") &&
-           t->source->form.data == value_of(call->node->message).data;
+           t->source->form.data == value_of(call->r, call->node->message).data;
 }
 
 // Whether the outputs of a node, of which there are few, need none of its memory.
@@ -318,13 +319,13 @@ static bool record_node(struct recording *r, struct scope *scope, const struct b
     r->label = name_of(node);
     r->node = (uint32_t)++document->node_count;
     bool silent = false;
-    struct kind kind;
+    struct kind kind = {0};
     document->bytes += message->size;
     if (fault || !call.inputs || !call.outputs)
         fail(r, "%s", fault ? fault : "there is not enough memory");
     else if (document->node_count > MAX_NODES || document->bytes > MAX_BYTES)
         fail(r, "more than %d nodes, or 4 GiB of them, are recorded, loops unrolled", MAX_NODES);
-    else if (find_kind(&call, &kind) && !find_inputs(&call, scope))
+    else if (wnn_model_work(r, 1) && find_kind(&call, &kind) && !find_inputs(&call, scope))
         silent = true;
     else if (!r->failed)
         check_and_record(&call, &kind);
@@ -374,7 +375,7 @@ static bool add_initializers(struct recording *r, struct scope *scope, const str
     bool good = true;
     for (size_t i = 0; i < graph->initializer_count; i++) {
         struct onnx_tensor tensor;
-        const char *fault = wnn_onnx_tensor(graph->initializers[i], &tensor);
+        const char *fault = wnn_onnx_tensor(r->memory, graph->initializers[i], &tensor);
         struct bytes name = tensor.name;
         if (find_name(&own, name))
             continue;
@@ -401,10 +402,22 @@ static bool record_nodes(struct recording *r, struct scope *scope, const struct 
     bool good = true;
     for (size_t i = 0; i < graph->node_count; i++) {
         good &= record_node(r, scope, &graph->nodes[i]);
-        if (scope->document->node_count > MAX_NODES || scope->document->bytes > MAX_BYTES)
+        if (scope->document->node_count > MAX_NODES || scope->document->bytes > MAX_BYTES ||
+            !wnn_model_work(r, 0))
             return false;
     }
     return good;
+}
+
+// A graph without nodes has other things that take time; false: an error.
+static bool check_graph(struct scope *scope, struct recording *r, const struct onnx_graph *graph)
+{
+    uint64_t *bytes = &scope->document->bytes;
+    for (size_t i = 0; i < graph->output_count; i++)
+        *bytes += graph->outputs[i].name.size;
+    if (*bytes > MAX_BYTES)
+        return fail(r, "4 GiB of graphs are recorded, loops unrolled");
+    return wnn_model_work(r, GRAPH_WORK + graph->input_count + graph->output_count);
 }
 
 bool record_graph(struct call *c, const struct onnx_graph *graph, size_t count, struct tensor *const *inputs,
@@ -413,7 +426,7 @@ bool record_graph(struct call *c, const struct onnx_graph *graph, size_t count, 
     struct scope scope = *c->scope;
     scope.outer = c->scope;
     scope.depth++;
-    if (!open_scope(c->r, &scope, graph))
+    if (!check_graph(&scope, c->r, graph) || !open_scope(c->r, &scope, graph))
         return false;
     for (size_t i = 0; i < graph->input_count && i < count; i++)
         if (!add_name(c->r, &scope, graph->inputs[i].name, inputs[i]))
@@ -443,7 +456,8 @@ static void record_function(struct call *c, const struct onnx_function *function
                           .function = function};
     struct onnx_graph graph = function->graph;
     graph.input_count = function->inputs.count; // for the size of the scope
-    if (!check_opsets(r, scope.opsets, scope.opset_count) || !open_scope(r, &scope, &graph))
+    if (!wnn_model_work(r, GRAPH_WORK + function->inputs.count + graph.made_count) ||
+        !check_opsets(r, scope.opsets, scope.opset_count) || !open_scope(r, &scope, &graph))
         return;
     if (c->input_count > function->inputs.count || c->output_count > function->outputs.count) {
         fail(r, "a function of %zu inputs and %zu outputs", function->inputs.count, function->outputs.count);
@@ -467,21 +481,41 @@ static void record_function(struct call *c, const struct onnx_function *function
 // The file
 // ---------------------------------------------------------------------------------------------------------------
 
-// Tells the caller the operands that have names.
-static void tell_names(const struct scope *scope, const WNNModelRecordOptions *options)
+// Whether a node of its graph makes it.
+static bool is_made(const struct name *name)
+{
+    return name->message && name->kind != INITIALIZER;
+}
+
+static void tell_name(const struct name *name, struct bytes operation, const WNNModelRecordOptions *options)
+{
+    WNNOperand operand = operand_in(name);
+    WNNModelNamedValue value = {{(const char *)name->text, name->size}, operand, {"", 0}, {"", 0}};
+    if (operation.size)
+        value.operatorName = (WNNStringView){(const char *)operation.data, operation.size};
+    if (operand)
+        options->onName(&value, options->userdata1, options->userdata2);
+}
+
+// Tells the caller the operands that have names: node by node, as a node may have many outputs.
+static void tell_names(struct recording *r, struct scope *scope, const struct onnx_graph *graph,
+                       const WNNModelRecordOptions *options)
 {
     for (size_t i = 0; options->onName && i < scope->bucket_count; i++)
-        for (const struct name *name = scope->buckets[i]; name; name = name->next) {
-            WNNOperand operand = operand_in(name);
-            if (!operand)
-                continue;
-            WNNModelNamedValue value = {{(const char *)name->text, name->size}, operand, {"", 0}, {"", 0}};
-            bool is_made = name->message && name->kind != INITIALIZER;
-            struct bytes operation = is_made ? wnn_onnx_operation(*name->message) : (struct bytes){0};
-            if (is_made)
-                value.operatorName = (WNNStringView){(const char *)operation.data, operation.size};
-            options->onName(&value, options->userdata1, options->userdata2);
+        for (const struct name *name = scope->buckets[i]; name; name = name->next)
+            if (!is_made(name))
+                tell_name(name, none, options);
+    for (size_t i = 0; options->onName && i < graph->node_count; i++) {
+        struct onnx_node node;
+        struct model_mark mark = wnn_model_mark(r->memory);
+        const char *fault = wnn_onnx_node(r->memory, graph->nodes[i], &node);
+        for (size_t k = 0; !fault && k < node.outputs.count; k++) {
+            const struct name *name = find_name(scope, node.outputs.items[k]);
+            if (name && is_made(name) && name->message == &graph->nodes[i])
+                tell_name(name, node.operation, options);
         }
+        wnn_model_rewind(r->memory, mark);
+    }
 }
 
 static bool check_versions(struct recording *r, const struct onnx_file *file)
@@ -573,7 +607,7 @@ bool wnn_onnx_record(void *opened, struct model_record *record)
     for (size_t i = 0; good && i < graph->output_count && i < record->capacity; i++)
         good = add_output(r, &scope, record, i);
     if (good)
-        tell_names(&scope, record->options);
+        tell_names(r, &scope, graph, record->options);
     else if (record->errors.count == 0)
         wnn_model_add_error(&record->errors, none, none, r->fault);
     wnn_model_free(&memory);

@@ -737,6 +737,7 @@ void record_deform_conv(struct call *c)
 // ---------------------------------------------------------------------------------------------------------------
 
 struct suppression {
+    struct recording *r;
     const struct tensor *boxes, *scores; // [batch, count, 4], [batch, classes, count]
     int64_t count, classes, most;
     double overlap, least; // of scores
@@ -781,7 +782,7 @@ static int64_t suppress(const struct suppression *s, int64_t batch, int64_t clas
     for (int64_t i = 0; i < s->count; i++)
         if (known_number(s->scores, base + i) > s->least)
             s->candidates[left++] = i;
-    while (left > 0 && count < s->most) {
+    while (left > 0 && count < s->most && wnn_model_work(s->r, (uint64_t)left * 4)) {
         int64_t best = 0, next = 0;
         for (int64_t i = 1; i < left; i++)
             if (known_number(s->scores, base + s->candidates[i]) >
@@ -823,7 +824,8 @@ void record_non_max_suppression(struct call *c)
         fail(r, "boxes and scores that do not fit each other");
         return;
     }
-    struct suppression s = {.boxes = boxes,
+    struct suppression s = {.r = r,
+                            .boxes = boxes,
                             .scores = scores,
                             .count = boxes->dims[1],
                             .classes = scores->dims[1],
@@ -839,7 +841,7 @@ void record_non_max_suppression(struct call *c)
         fail(r, "more boxes than can be compared");
         return;
     }
-    for (int64_t i = 0; i < lists; i++) {
+    for (int64_t i = 0; i < lists && wnn_model_work(r, (uint64_t)s.count); i++) {
         int64_t count = suppress(&s, i / s.classes, i % s.classes);
         for (int64_t k = 0; k < count; k++, found++) {
             rows[3 * found] = i / s.classes;

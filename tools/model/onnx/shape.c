@@ -15,7 +15,7 @@ void record_constant(struct call *c)
     struct onnx_tensor tensor;
     size_t count;
     if (find_attribute(c, "value", &attribute)) {
-        const char *fault = wnn_onnx_tensor(attribute.tensor, &tensor);
+        const char *fault = wnn_onnx_tensor(r->memory, attribute.tensor, &tensor);
         if (fault)
             fail(r, "its value: %s", fault);
         else
@@ -69,7 +69,7 @@ void record_constant_of_shape(struct call *c)
     int64_t *dims;
     if (find_attribute(c, "value", &attribute)) {
         struct onnx_tensor tensor;
-        const char *fault = wnn_onnx_tensor(attribute.tensor, &tensor);
+        const char *fault = wnn_onnx_tensor(r->memory, attribute.tensor, &tensor);
         if (fault) {
             fail(r, "its value: %s", fault);
             return;

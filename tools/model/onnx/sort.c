@@ -99,7 +99,8 @@ static void set_top_known(struct call *c, struct tensor *x, size_t axis, int64_t
     dims[axis] = k;
     struct tensor *values = make_known(r, x->type, x->rank, dims),
                   *places = make_known(r, ONNX_INT64, x->rank, dims);
-    if (!values || !places || !allocate_orders(r, s.size, &order, &spare))
+    if (!values || !places || !wnn_model_work(r, (uint64_t)count_elements(x)) ||
+        !allocate_orders(r, s.size, &order, &spare))
         return;
     struct slices to = slices_of(places, axis);
     for (int64_t row = 0; k > 0 && row < s.width; row++) {
@@ -312,6 +313,8 @@ struct distinct {
 static bool find_distinct(struct recording *r, const struct slices *s, bool sorted, struct distinct *d)
 {
     int64_t *order, *spare;
+    if (!wnn_model_work(r, (uint64_t)count_elements(s->t)))
+        return false;
     d->first = wnn_model_allocate(r->memory, (size_t)s->size, sizeof *d->first);
     d->which = wnn_model_allocate(r->memory, (size_t)s->size, sizeof *d->which);
     d->times = wnn_model_allocate(r->memory, (size_t)s->size, sizeof *d->times);

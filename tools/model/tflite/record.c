@@ -388,7 +388,8 @@ bool record_subgraph(struct call *c, int64_t index, size_t count, const struct v
 {
     struct scope scope = {
         .document = c->scope->document, .graph = find_subgraph(c, index), .depth = c->scope->depth + 1};
-    if (!scope.graph || !open_scope(c->r, &scope))
+    if (!scope.graph || !wnn_model_work(c->r, scope.graph->tensors.count + scope.graph->operators.count) ||
+        !open_scope(c->r, &scope))
         return false;
     if (count != scope.graph->inputs.count)
         return fail(c->r, "subgraph %lld has %zu inputs, not %zu", (long long)index,
