@@ -404,7 +404,7 @@ bool wnn_cpu_lower(void *state, struct plan *plan, void **result, struct error *
         executable->memory = executable->block ? executable->block->data
                              : plan->workspace
                                  ? NULL
-                                 : wnn_allocate_zero_by(cpu->allocator, &parallel, plan->arena_bytes);
+                                 : wnn_parallel_zeros(&parallel, cpu->allocator, plan->arena_bytes);
         done = (executable->memory || wnn_fail_memory(error)) && prepare_runs(executable, error);
     }
     if (done)

@@ -18,8 +18,7 @@ struct header {
 };
 _Static_assert(sizeof(struct header) <= WNN_ALIGNMENT, "the header fits in front of a block");
 
-// The pages that lie in the block as a whole. Where the system cannot do it, they come one by one.
-static void populate(void *memory, size_t size)
+void wnn_populate(void *memory, size_t size)
 {
 #ifdef MADV_POPULATE_WRITE
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = ((uintptr_t)memory + page - 1) / page * page;
@@ -52,7 +51,7 @@ static void *default_allocate(size_t size, size_t alignment, void *userdata)
     (void)userdata;
     void *memory = allocate_block(size, alignment);
     if (memory && size >= POPULATED)
-        populate(memory, size);
+        wnn_populate(memory, size);
     return memory;
 }
 
@@ -140,27 +139,9 @@ void *wnn_allocate(struct allocator *allocator, size_t size)
     return allocate(allocator, size, false);
 }
 
-struct zeroed {
-    char *memory;
-    size_t size;
-};
-
-static void zero_pieces(void *argument, size_t begin, size_t end)
+void *wnn_allocate_bare(struct allocator *allocator, size_t size)
 {
-    const struct zeroed *zeroed = argument;
-    size_t from = begin * POPULATED, to = end * POPULATED < zeroed->size ? end * POPULATED : zeroed->size;
-    populate(zeroed->memory + from, to - from);
-    memset(zeroed->memory + from, 0, to - from);
-}
-
-void *wnn_allocate_zero_by(struct allocator *allocator, const struct parallel *parallel, size_t size)
-{
-    struct parallel all = *parallel;
-    struct zeroed zeroed = {allocate(allocator, size, true), size + WNN_SLACK};
-    all.interrupt = NULL;
-    if (zeroed.memory)
-        wnn_parallel_for(&all, zeroed.size / POPULATED + 1, 1, zero_pieces, &zeroed);
-    return zeroed.memory;
+    return allocate(allocator, size, true);
 }
 
 void *wnn_allocate_zero(struct allocator *allocator, size_t size)

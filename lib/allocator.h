@@ -6,7 +6,6 @@
 #define LIB_ALLOCATOR_H_
 
 #include "lib/budget.h"
-#include "lib/parallel.h"
 
 #include <stdatomic.h>
 
@@ -34,8 +33,10 @@ void wnn_allocator_init(struct allocator *allocator, const WNNAllocator *host, u
 // `size` bytes, not initialized; NULL if there are none. A size of 0 is good for one byte.
 void *wnn_allocate(struct allocator *allocator, size_t size);
 void *wnn_allocate_zero(struct allocator *allocator, size_t size);
-// The same, for memory of megabytes: each thread makes the pages of its part.
-void *wnn_allocate_zero_by(struct allocator *allocator, const struct parallel *parallel, size_t size);
+// Without the pages of large memory, which the others make at once, since writing to them is what comes next.
+void *wnn_allocate_bare(struct allocator *allocator, size_t size);
+// Makes the pages that lie in the memory as a whole. Where the system cannot do it, they come one by one.
+void wnn_populate(void *memory, size_t size);
 
 // The same for what no kernel reads: nothing is around it, it is aligned as the C library does it, and
 // wnn_release_record, which has to be told the size, gives it back.

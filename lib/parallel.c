@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/parallel.h"
 
+#include <string.h>
+
 // A piece is computed in slices of so many grains, between which it is asked whether to stop: about a
 // millisecond. Where the grain is 1, one item may take longer than a grain should, and each is a slice.
 #define SLICE_GRAINS 64
@@ -83,4 +85,29 @@ const struct parallel wnn_serial = {.run = run_serially, .threads = 1};
 struct parallel wnn_parallel_alone(const struct interrupt *interrupt)
 {
     return (struct parallel){.run = run_serially, .threads = 1, .interrupt = interrupt};
+}
+
+#define ZEROS ((size_t)256 << 10) // bytes of a piece
+
+struct zeros {
+    char *memory;
+    size_t size;
+};
+
+static void make_zeros(void *argument, size_t begin, size_t end)
+{
+    const struct zeros *zeros = argument;
+    size_t from = begin * ZEROS, to = end * ZEROS < zeros->size ? end * ZEROS : zeros->size;
+    wnn_populate(zeros->memory + from, to - from);
+    memset(zeros->memory + from, 0, to - from);
+}
+
+void *wnn_parallel_zeros(const struct parallel *parallel, struct allocator *allocator, size_t size)
+{
+    struct parallel all = *parallel;
+    struct zeros zeros = {wnn_allocate_bare(allocator, size), size + WNN_SLACK};
+    all.interrupt = NULL;
+    if (zeros.memory)
+        wnn_parallel_for(&all, zeros.size / ZEROS + 1, 1, make_zeros, &zeros);
+    return zeros.memory;
 }

@@ -5,6 +5,7 @@
 #ifndef LIB_PARALLEL_H_
 #define LIB_PARALLEL_H_
 
+#include "lib/allocator.h"
 #include "lib/interrupt.h"
 
 #include <stdbool.h>
@@ -46,6 +47,9 @@ void wnn_parallel_for(const struct parallel *parallel, size_t count, size_t grai
 // As parallel->run, but leaves out what has not begun when there is an interrupt.
 void wnn_parallel_run(const struct parallel *parallel, size_t count,
                       void (*task)(void *argument, size_t index), void *argument);
+
+// wnn_allocate_zero for memory of megabytes: each thread makes the pages of its part.
+void *wnn_parallel_zeros(const struct parallel *parallel, struct allocator *allocator, size_t size);
 
 // The calling thread alone, for what is a part of a parallel loop already.
 extern const struct parallel wnn_serial;
