@@ -8,9 +8,9 @@
 // taken anew only where a score is SLACK above it, so that sums are seldom shrunk. Scores that are NaN need not be the
 // greatest, since what is made of them is NaN whatever the base is.
 //
-// Where it is KNOWN which elements of a matrix an invocation has (the test PLACES), four invocations that have two rows make
-// weights of their scores where these are. Elsewhere scores pass through shared memory: LANES invocations of a row make
-// weights of float16 of them, which are read back as a matrix.
+// Where it is KNOWN which elements of a matrix an invocation has, of sums as of operands (the test PLACES), four that
+// have two rows make weights of their scores where these are. Elsewhere scores pass through shared memory: LANES
+// invocations of a row make weights of float16 of them, which are read back as a matrix.
 
 #define KHR      1 // as in cooperative.comp
 #define NV       2
@@ -52,6 +52,16 @@
 #endif
 #define VALUES_FROM (KEYS_FROM + KEY_LINES * KEY_PITCH)
 #define SLABS_FROM max(VALUES_FROM + VALUE_LINES * VALUE_PITCH, QUERY_ROOM)
+
+// Of matrices that are KNOWN, element e of eight is in one of two rows, eight apart, and so many columns behind the
+// first.
+#define ROW_IN(e) ((e) / 4)
+#define COLUMN_IN(e) ((e) % 2 + (e) / 2 % 2 * 8)
+#define FIRST_ROW(lane) ((lane) / 4u)
+#define FIRST_COLUMN(lane) ((lane) % 4u * 2u)
+// Only constants may number them.
+#define FOR_ELEMENTS(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
+#define FOR_PAIRS(DO) DO(0) DO(2) DO(4) DO(6)
 
 shared uvec4 pool[SLABS_FROM + SUBGROUPS * SLAB];
 shared float of_lanes[INVOCATIONS];
@@ -146,7 +156,7 @@ struct Place { uint index, pitch, turned; };
 uint place_of(uint e)
 {
     uint lane = gl_LocalInvocationIndex % SUBGROUP;
-    return (lane / 4u + e / 4u * 8u) * PART_N + lane % 4u * 2u + e % 2u + e / 2u % 2u * 8u;
+    return (FIRST_ROW(lane) + ROW_IN(e) * 8u) * PART_N + FIRST_COLUMN(lane) + COLUMN_IN(e);
 }
 Sum all_of(float x)
 {
@@ -246,14 +256,11 @@ float total(float x)
 // Rows whose bases and sums an invocation has: those of its elements, or of its lane.
 #if KNOWN
 #define BASES 2u
-#define ROW_OF(r) (LANE / 4u + (r) * 8u)
+#define ROW_OF(r) (FIRST_ROW(LANE) + (r) * 8u)
 #else
 #define BASES 1u
 #define ROW_OF(r) (LANE % PART_M)
 #endif
-// Of the elements of a matrix, which only constants may number.
-#define FOR_ELEMENTS(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
-#define FOR_PAIRS(DO) DO(0) DO(2) DO(4) DO(6)
 
 #if PLACES
 // The test of what is KNOWN: a matrix whose elements are their places is read as a sum and as an operand, and an
@@ -272,12 +279,33 @@ void main()
     MATRIX_A operand;
     READ_SUM(sum, 0u, PART_N / 4u);
     READ_A(operand, PART_M * PART_N / 4u, PART_K / 8u);
-#define TELL_BOTH(e)                                                                                                     \
-    tell(self * 16u + uint(e), uint(element_of(sum, e)));                                                           \
+#define TELL_BOTH(e)                                                                                                 \
+    tell(self * 16u + uint(e), uint(element_of(sum, e)));                                                            \
     tell(self * 16u + uint(e) + 8u, uint(half_of(operand, e)));
     FOR_ELEMENTS(TELL_BOTH)
 }
 #else
+
+// Of a part i, in main(): takes the scores of keys n * PART_N and after to registers; shrinks what has been mixed; and
+// makes weights of two scores that are beside one another.
+#define TAKE(e)                                                                                                      \
+    {                                                                                                                \
+        uint key = keys + n * PART_N + FIRST_COLUMN(LANE) + uint(COLUMN_IN(e)), mask = key * MASK_COLUMN;            \
+        float score = element_of(scores[i * SCORE_STEPS + n], e) * SCALE;                                            \
+        score = WHOLE_TILES == 1 || key < end ? masked(score, from_mask[i * 2u + uint(ROW_IN(e))] + mask) : -INF;    \
+        own[n * 8u + uint(e)] = score;                                                                               \
+        top[ROW_IN(e)] = max(top[ROW_IN(e)], score);                                                                 \
+    }
+#define SHRINK(e)                                                                                                    \
+    PUT_ELEMENT(mixed[i * WIDTH_STEPS + w], e,                                                                       \
+                element_of(mixed[i * WIDTH_STEPS + w], e) * factor[ROW_IN(e)]);
+#define WEIGH(e)                                                                                                     \
+    {                                                                                                                \
+        vec2 pair = exp2(vec2(own[n * 8u + uint(e)], own[n * 8u + uint(e) + 1u]) - under[ROW_IN(e)]);                \
+        sums[i * 2u + uint(ROW_IN(e))] += pair.x + pair.y;                                                           \
+        PUT_WEIGHTS(weights[i * KEY_STEPS + n], e, pair, WEIGHTS_OF(i) + n * PART_K / 8u)                            \
+    }
+
 void main()
 {
     uint self = gl_LocalInvocationIndex, matrix = gl_WorkGroupID.z;
@@ -359,25 +387,18 @@ void main()
         MATRIX_A weights[PARTS * KEY_STEPS];
 #if KNOWN
         UNROLL for (uint i = 0u; i < PARTS; i++) {
-            float own[SCORE_STEPS * 8u], top[2], factor[2];
+            float own[SCORE_STEPS * 8u], top[2], under[2];
+            bool taken[2];
             top[0] = top[1] = -INF;
             UNROLL for (uint n = 0u; n < SCORE_STEPS; n++) {
-#define TAKE(e)                                                                                                      \
-    {                                                                                                                \
-        uint key = keys + n * PART_N + LANE % 4u * 2u + uint(e % 2 + e / 2 % 2 * 8);                                     \
-        float score = element_of(scores[i * SCORE_STEPS + n], e) * SCALE;                                            \
-        score = WHOLE_TILES == 1 || key < end ? masked(score, from_mask[i * 2u + uint(e / 4)] + key * MASK_COLUMN) : -INF; \
-        own[n * 8u + uint(e)] = score;                                                                               \
-        top[e / 4] = max(top[e / 4], score);                                                                 \
-    }
                 FOR_ELEMENTS(TAKE)
             }
-            bool taken[2];
             UNROLL for (uint r = 0u; r < 2u; r++) {
                 top[r] = greatest(top[r]);
                 taken[r] = !(top[r] <= base[i * 2u + r] + SLACK);
             }
             if (ANY(taken[0] || taken[1])) {
+                float factor[2];
                 UNROLL for (uint r = 0u; r < 2u; r++) {
                     float before = base[i * 2u + r], after = taken[r] ? max(before, top[r]) : before;
                     base[i * 2u + r] = after;
@@ -385,20 +406,12 @@ void main()
                     sums[i * 2u + r] *= factor[r];
                 }
                 UNROLL for (uint w = 0u; w < WIDTH_STEPS; w++) {
-#define SHRINK(e)                                                                                                    \
-    PUT_ELEMENT(mixed[i * WIDTH_STEPS + w], e, element_of(mixed[i * WIDTH_STEPS + w], e) * factor[e / 4]);
                     FOR_ELEMENTS(SHRINK)
                 }
             }
             UNROLL for (uint r = 0u; r < 2u; r++)
-                factor[r] = base[i * 2u + r] == -INF ? 0.0 : base[i * 2u + r];
+                under[r] = base[i * 2u + r] == -INF ? 0.0 : base[i * 2u + r];
             UNROLL for (uint n = 0u; n < SCORE_STEPS; n++) {
-#define WEIGH(e)                                                                                                     \
-    {                                                                                                                \
-        vec2 pair = exp2(vec2(own[n * 8u + uint(e)], own[n * 8u + uint(e) + 1u]) - factor[e / 4]);               \
-        sums[i * 2u + uint(e / 4)] += pair.x + pair.y;                                                           \
-        PUT_WEIGHTS(weights[i * KEY_STEPS + n], e, pair, WEIGHTS_OF(i) + n * PART_K / 8u)                            \
-    }
                 FOR_PAIRS(WEIGH)
             }
         }
@@ -417,7 +430,8 @@ void main()
                 uint quad = (c / 2u * LANES + lane) * 2u + c % 2u, n = keys + 4u * quad;
                 own[c] = uintBitsToFloat(pool[slab + row * SCORE_PITCH + quad]) * SCALE;
                 UNROLL for (uint e = 0u; e < 4u; e++) {
-                    own[c][e] = WHOLE_TILES == 1 || n + e < end ? masked(own[c][e], from_mask[i] + (n + e) * MASK_COLUMN) : -INF;
+                    uint mask = (n + e) * MASK_COLUMN;
+                    own[c][e] = WHOLE_TILES == 1 || n + e < end ? masked(own[c][e], from_mask[i] + mask) : -INF;
                     top = max(top, own[c][e]);
                 }
             }
