@@ -51,7 +51,7 @@ class GraphCache {
     return createHash('sha256').update(bytes).digest();
   }
 
-  // undefined: graphs like this cannot be kept, as those whose sizes come late. `digests`: by the id of a constant.
+  // undefined: graphs like this cannot be kept. `digests`: by the id of a constant.
   key({ handle, strictNumerics = false }, builder, names, ids, digests) {
     let recorded;
     try {
