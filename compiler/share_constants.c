@@ -56,40 +56,48 @@ static struct constant *share_constant(struct derived *set, const struct resolve
 
 // What operands have had, which may be the same, and what they have now.
 struct exchange {
-    const struct constant *from;
+    const struct constant *from; // NULL: an empty place of the table
     struct constant *to;
 };
 
-static struct constant *find_exchanged(const struct exchange *exchanges, size_t count,
-                                       const struct constant *constant)
+// The place of a constant in a table of a power of two of them, half of which are empty.
+static struct exchange *place_of(struct exchange *exchanges, size_t places, const struct constant *from)
 {
-    for (size_t i = 0; i < count; i++)
-        if (exchanges[i].from == constant)
-            return exchanges[i].to;
-    return NULL;
+    size_t at = (size_t)((uint64_t)(uintptr_t)from * UINT64_C(0x9E3779B97F4A7C15) >> 32);
+    while (exchanges[at & (places - 1)].from && exchanges[at & (places - 1)].from != from)
+        at++;
+    return &exchanges[at & (places - 1)];
+}
+
+static bool may_be_shared(const struct operand *operand)
+{
+    return operand->constant && operand->uses > 0 && !wnn_derived_has_bytes(operand->constant);
 }
 
 bool wnn_share_constants(struct derived *set, const struct resolver *resolver, struct graph *graph,
                          struct error *error)
 {
-    struct exchange *exchanges =
-        wnn_allocate(resolver->allocator, graph->operand_count * sizeof exchanges[0]);
+    size_t count = 0, places = 1;
+    wnn_graph_count_uses(graph);
+    for (size_t i = 0; i < graph->operand_count; i++)
+        count += may_be_shared(graph->operands[i]);
+    while (places <= 2 * count)
+        places *= 2;
+    struct exchange *exchanges = wnn_allocate_zero(resolver->allocator, places * sizeof exchanges[0]);
     bool done = exchanges || wnn_fail_memory(error);
-    size_t count = 0;
-    if (done)
-        wnn_graph_count_uses(graph);
     for (size_t i = 0; done && i < graph->operand_count; i++) {
         struct operand *operand = graph->operands[i];
         struct constant *from = operand->constant;
-        if (!from || operand->uses == 0 || wnn_derived_has_bytes(from))
+        if (!may_be_shared(operand))
             continue;
-        struct constant *to = find_exchanged(exchanges, count, from);
-        to = to ? wnn_constant_ref(to) : share_constant(set, resolver, operand, error);
+        struct exchange *exchange = place_of(exchanges, places, from);
+        struct constant *to =
+            exchange->from ? wnn_constant_ref(exchange->to) : share_constant(set, resolver, operand, error);
         done = to && wnn_interrupt_check(resolver->interrupt, error);
         if (!to)
             break;
         if (to != from)
-            exchanges[count++] = (struct exchange){from, to};
+            *exchange = (struct exchange){from, to};
         operand->constant = to;
         wnn_constant_unref(from);
     }
