@@ -503,6 +503,20 @@ static inline WNNStatus try_either(recorder *record, const struct serialized *by
     return status;
 }
 
+// A file without weights is not loaded without a source, nor with one that nobody can ask.
+static inline void require_source_needed(const struct serialized *bytes)
+{
+    static const WNNConstantSource nobody = WNN_CONSTANT_SOURCE_INIT;
+    WNNGraph graph;
+    char message[1024];
+    REQUIRE_EQUAL_INT(try_load(other, bytes->data, bytes->size, NULL, &graph, message),
+                      WNNStatus_InvalidStateError);
+    REQUIRE_CONTAINS(message, "has no bytes yet");
+    REQUIRE_EQUAL_INT(try_load(other, bytes->data, bytes->size, &nobody.chain, &graph, message),
+                      WNNStatus_TypeError);
+    REQUIRE_CONTAINS(message, "load: the source of constants has no callback");
+}
+
 // A source that fails now or later, and one that has other bytes.
 static inline void require_failures(recorder *record, const struct serialized *bytes)
 {
