@@ -37,12 +37,13 @@ bool wnn_infer_argMinMax(struct op_call *call)
     struct arg_min_max_attrs *attrs = call->attrs;
     const struct shape *input = &call->in[0]->type.shape;
     WNNDataType type = attrs->options.outputDataType;
-    if (!attrs->axes.data && !wnn_check_axis(call, attrs->axis, "input", input))
+    // Axes that are there are those of the form of 2024, or of inference before, when the rank was another.
+    bool one = !attrs->axes.data || (attrs->axes.count == 1 && attrs->axes.data[0] == attrs->axis);
+    if (one && !wnn_check_axis(call, attrs->axis, "input", input))
         return false;
     if (type != WNNDataType_Int32 && type != WNNDataType_Int64)
         return wnn_op_fail(call, "outputDataType is %s; expected int32 or int64", wnn_dtype_name(type));
-    // A dimension is at most 2^31-1, so that int32 holds every index. Axes that are there are those of the
-    // form of 2024.
+    // A dimension is at most 2^31-1, so that int32 holds every index.
     if (!attrs->axes.data && !wnn_list_set(call, &attrs->axes, &attrs->axis, 1))
         return false;
     call->out[0].type = type;

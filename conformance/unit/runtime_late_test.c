@@ -306,6 +306,35 @@ static void test_maybe_wrong(void)
     end();
 }
 
+static WNNOperand along_second(WNNOperand x, unsigned op)
+{
+    WNNArgMinMaxOptions least = WNN_ARG_MIN_MAX_OPTIONS_INIT;
+    WNNReduceOptions reduce = WNN_REDUCE_OPTIONS_INIT;
+    reduce.axes = SHAPE(1);
+    WNNOperand y = op == 0   ? wnnGraphBuilderArgMin(builder, x, 1, &least)
+                   : op == 1 ? wnnGraphBuilderArgMax(builder, x, 1, &least)
+                   : op == 2 ? wnnGraphBuilderReduceSum(builder, x, &reduce)
+                   : op == 3 ? wnnGraphBuilderSoftmax(builder, x, 1, NULL)
+                             : wnnGraphBuilderCumulativeSum(builder, x, 1, NULL);
+    return wnnGraphBuilderCast(builder, y, WNNDataType_Float32, NULL);
+}
+
+// An axis that recording took for one, since the rank was not known.
+static void test_axis_of_no_rank(void)
+{
+    for (unsigned op = 0; op < 5; op++) {
+        begin(0);
+        WNNGraph graph = build(along_second(wnnGraphBuilderSqueeze(builder, INPUT("a", "n", "m"), NULL), op));
+        const float *data[] = {numbers()};
+        float result[MAX_FLOATS];
+        REQUIRE_EQUAL_INT(compute(graph, 1, (WNNUint32List[]){SHAPE(2, 3)}, data, result), op < 3 ? 2 : 6);
+        REQUIRE_EQUAL_INT(compute(graph, 1, (WNNUint32List[]){SHAPE(1, 3)}, data, result), 0);
+        REQUIRE_CONTAINS(message, "is 1; input [3] has rank 1");
+        wnnGraphRelease(graph);
+        end();
+    }
+}
+
 static void test_equal_names(void)
 {
     begin(0);
@@ -979,6 +1008,7 @@ int main(int argc, char **argv)
     CASE(test_many_sizes());
     CASE(test_names());
     CASE(test_maybe_wrong());
+    CASE(test_axis_of_no_rank());
     CASE(test_equal_names());
     CASE(test_bounds());
     CASE(test_unnamed());
