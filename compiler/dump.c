@@ -305,7 +305,7 @@ static bool is_plain_name(struct string name)
 
 static void add_name(void *argument, const struct operand *operand, struct text *text)
 {
-    struct string name = wnn_details(operand)->name;
+    struct string name = wnn_operand_name(operand);
     (void)argument;
     if (!operand->input)
         wnn_text_add(text, "%s%u", operand->constant ? "c" : "t", operand->index);
@@ -778,7 +778,7 @@ void wnn_dump_dot(const struct graph *graph, const struct text_sink *sink)
         if (!operand->input)
             continue;
         wnn_text_add(&text, "  o%u [shape=ellipse, label=\"", operand->index);
-        add_escaped(wnn_details(operand)->name, &text);
+        add_escaped(wnn_operand_name(operand), &text);
         wnn_text_add(&text, "\\n");
         add_type(&operand->type, &text);
         wnn_text_add(&text, "\"];\n");

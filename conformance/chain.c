@@ -1,7 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/chain.h"
 
+#include "lib/half.h"
+
 #include <assert.h>
+
+WNNOperand make_number(WNNGraphBuilder builder, WNNDataType type, double value)
+{
+    float single = (float)value;
+    uint16_t half = wnn_half_from_float(single);
+    bool is_half = type == WNNDataType_Float16;
+    WNNOperandDescriptor descriptor = {.dataType = type};
+    return wnnGraphBuilderConstant(builder, &descriptor, is_half ? (const void *)&half : &single,
+                                   is_half ? sizeof half : sizeof single);
+}
 
 // What the steps compute, in their order.
 struct results {

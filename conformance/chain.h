@@ -15,6 +15,9 @@ struct chain {
     struct elementwise_step steps[WNN_ELEMENTWISE_STEPS];
 };
 
+// A constant without dimensions, of float32 or float16.
+WNNOperand make_number(WNNGraphBuilder builder, WNNDataType type, double value);
+
 // Of everything that `result` is computed of. The chain is not to be moved.
 void make_chain(struct chain *chain, struct operand *result);
 

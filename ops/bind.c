@@ -141,7 +141,7 @@ static bool copy_operand(const struct binder *binder, const struct operand *from
         struct operand_details *details = wnn_graph_detail(to);
         if (!details)
             return wnn_fail_memory(binder->error);
-        details->name = wnn_details(from)->name;
+        details->name = wnn_operand_name(from);
     }
     binder->copies[from->index] = to;
     return true;

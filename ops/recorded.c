@@ -39,7 +39,7 @@ WNNStatus wnnGraphBuilderGetOperand(WNNGraphBuilder builder, size_t index, WNNRe
                                     .source = from->input      ? WNNOperandSource_Input
                                               : from->producer ? WNNOperandSource_Operator
                                                                : WNNOperandSource_Constant,
-                                    .name = wnn_string_view(wnn_details(from)->name),
+                                    .name = wnn_string_view(wnn_operand_name(from)),
                                     .dataType = from->type.type,
                                     .shape = wnnOperandGetShape((WNNOperand)from)};
     if (from->constant) {

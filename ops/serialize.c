@@ -130,7 +130,7 @@ static void put_named_input(struct writer *writer, const struct operand *operand
     wnn_sink_kind(sink, operand->type.type, shape->rank);
     for (unsigned i = 0; i < shape->rank; i++)
         wnn_sink_u32(sink, is_named(operand, i) ? 0 : wnn_size_writer_number(&writer->sizes, shape->dim[i]));
-    wnn_sink_text(sink, wnn_details(operand)->name);
+    wnn_sink_text(sink, wnn_operand_name(operand));
     for (unsigned i = 0; i < shape->rank; i++) {
         struct string name = STRING("");
         bool named = is_named(operand, i);
@@ -160,7 +160,7 @@ static bool put_input(struct writer *writer, const WNNRecordedOperand *recorded)
     }
     wnn_sink_u32(&writer->sink, SERIAL_INPUT);
     put_type(writer, recorded);
-    wnn_sink_text(&writer->sink, wnn_details(operand)->name);
+    wnn_sink_text(&writer->sink, wnn_operand_name(operand));
     return true;
 }
 

@@ -166,7 +166,7 @@ static bool add_ports(struct graph *graph, size_t count, const WNNNamedOperand *
     for (size_t i = 0; i < graph->operand_count; i++)
         if (graph->operands[i]->input)
             graph->inputs[input++] =
-                (struct graph_port){wnn_details(graph->operands[i])->name, graph->operands[i]};
+                (struct graph_port){wnn_operand_name(graph->operands[i]), graph->operands[i]};
     for (size_t i = 0; i < count; i++) {
         struct string name = wnn_string_copy(arena, wnn_string(outputs[i].name));
         if (!name.data)

@@ -614,19 +614,24 @@ static void destroy(void *state)
     close_state(vulkan);
 }
 
+// A dispatch that tells something of the device: what it reads and writes are words.
+static bool run_test(struct vulkan *vulkan, const struct gpu_operator *row, const void *in, uint32_t in_words,
+                     uint32_t *out, uint32_t out_words, struct error *error)
+{
+    struct operand operands[] = {{.type = {WNNDataType_Uint32, {1, {in_words}}}},
+                                 {.type = {WNNDataType_Uint32, {1, {out_words}}}}};
+    struct operand *inputs[] = {&operands[0]}, *outputs[] = {&operands[1]};
+    const struct node node = {
+        .op = WNN_OP_identity, .in = inputs, .out = outputs, .in_count = 1, .out_count = 1};
+    return run_operator(vulkan, row, &node, (const void *[]){in}, (void *[]){out}, error);
+}
+
 // Whether known answers come out, and what the device's arithmetic does.
 static bool test_device(struct vulkan *vulkan, struct error *error)
 {
     static const struct gpu_operator probe = {.lower = wnn_lower_probe};
     float in[PROBE_IN];
     uint32_t out[PROBE_OUT] = {0};
-    struct operand operands[] = {{.type = {WNNDataType_Float32, {1, {PROBE_IN}}}},
-                                 {.type = {WNNDataType_Uint32, {1, {PROBE_OUT}}}}};
-    struct operand *inputs[] = {&operands[0]}, *outputs[] = {&operands[1]};
-    const struct node node = {
-        .op = WNN_OP_identity, .in = inputs, .out = outputs, .in_count = 1, .out_count = 1};
-    const void *from[] = {in};
-    void *to[] = {out};
     wnn_probe_fill(in);
     if (vulkan->gpu.is_described) {
         // It is taken to do what all do that are known: on processors fma() rounds twice. If it does not, its
@@ -635,7 +640,7 @@ static bool test_device(struct vulkan *vulkan, struct error *error)
         can->halves = !can->minimal;
         can->single_rounding_fma = !can->minimal && can->type != VK_PHYSICAL_DEVICE_TYPE_CPU;
     }
-    return run_operator(vulkan, &probe, &node, from, to, error) &&
+    return run_test(vulkan, &probe, in, PROBE_IN, out, PROBE_OUT, error) &&
            (vulkan->gpu.is_described ||
             wnn_probe_read(in, out, &vulkan->gpu.can, &vulkan->flushes_denormals) ||
             wnn_fail(error, WNNStatus_NotSupportedError, "the Vulkan device %.64s computes wrong numbers",
@@ -687,18 +692,12 @@ static bool multiplies_right(struct vulkan *vulkan, WNNDataType type)
 static bool knows_places(struct vulkan *vulkan)
 {
     static const struct gpu_operator places = {.lower = wnn_lower_places};
-    uint32_t in[1] = {0}, out[WNN_PLACES] = {0};
-    struct operand operands[] = {{.type = {WNNDataType_Uint32, {1, {1}}}},
-                                 {.type = {WNNDataType_Uint32, {1, {WNN_PLACES}}}}};
-    struct operand *inputs[] = {&operands[0]}, *outputs[] = {&operands[1]};
-    const struct node node = {
-        .op = WNN_OP_identity, .in = inputs, .out = outputs, .in_count = 1, .out_count = 1};
-    const void *from[] = {in};
-    void *to[] = {out};
+    const uint32_t none[1] = {0};
+    uint32_t out[WNN_PLACES] = {0};
     struct error ignored = {0};
     // As in test_device, a device that is described does what those do that are known.
     return wnn_may_know_places(&vulkan->gpu.can) &&
-           run_operator(vulkan, &places, &node, from, to, &ignored) &&
+           run_test(vulkan, &places, none, 1, out, WNN_PLACES, &ignored) &&
            (vulkan->gpu.is_described || wnn_are_places(out));
 }
 

@@ -514,12 +514,7 @@ static void functions_of_elements(const char *size, uint32_t rows)
 
 static WNNOperand number_of(double value)
 {
-    float as_float = (float)value;
-    uint16_t half = wnn_half_from_float(as_float);
-    bool is_half = type == WNNDataType_Float16;
-    WNNOperandDescriptor descriptor = {.dataType = type};
-    return wnnGraphBuilderConstant(b, &descriptor, is_half ? (const void *)&half : &as_float,
-                                   wnn_dtype_bytes(type, 1));
+    return make_number(b, type, value);
 }
 
 static WNNOperand times(WNNOperand x, WNNOperand y)

@@ -35,12 +35,7 @@ static WNNDataType type;
 
 static WNNOperand number(double value)
 {
-    float single = (float)value;
-    uint16_t half = wnn_half_from_float(single);
-    bool is_half = type == WNNDataType_Float16;
-    WNNOperandDescriptor descriptor = {.dataType = type};
-    return wnnGraphBuilderConstant(builder, &descriptor, is_half ? (const void *)&half : &single,
-                                   is_half ? sizeof half : sizeof single);
+    return make_number(builder, type, value);
 }
 
 static WNNOperand silu(WNNOperand x)

@@ -150,7 +150,7 @@ static void top_by_order(struct recording *r, struct tensor *t, size_t axis, int
     *places = swap_axes(r, slice_axis(r, sorted[1], last, 0, k, 1), axis, last);
 }
 
-// One after the other: the first that is equal to the best of those that have not been taken.
+// One after the other: the first that is equal to the best of what has not been taken.
 static void top_by_search(struct recording *r, struct tensor *t, size_t axis, int64_t k, bool least,
                           struct tensor **values, struct tensor **places)
 {

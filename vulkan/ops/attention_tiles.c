@@ -36,11 +36,6 @@ static const struct tile tiles[] = {{16, 16, 4, 4}, {16, 8, 4, 4}, {16, 16, 4, 2
                                     {16, 8, 4, 1},  {16, 8, 2, 1}, {8, 8, 2, 2},   {8, 8, 2, 1},
                                     {8, 8, 1, 1},   {8, 4, 1, 1},  {8, 2, 1, 1}};
 
-static uint32_t divide_up(uint32_t a, uint32_t b)
-{
-    return a / b + (a % b != 0);
-}
-
 // ---------------------------------------------------------------------------------------------------------------
 // Matrices
 // ---------------------------------------------------------------------------------------------------------------
@@ -219,12 +214,12 @@ static bool choose(const struct gpu *gpu, const struct attention_matrices *m,
     if (a->depth > MAX_SIZE || a->width > MAX_SIZE || wnn_shader_bindings(gpu, a->largest) != 1 ||
         !choose_kernel(gpu, m, schedule))
         return false;
-    schedule->row_tiles = divide_up(m->rows, schedule->tile_rows);
+    schedule->row_tiles = wnn_divide_up(m->rows, schedule->tile_rows);
     uint64_t groups = (uint64_t)schedule->row_tiles * m->count, wanted = wanted_groups(can, schedule);
     uint64_t most = (uint64_t)MAX_PARTIALS / ((uint64_t)m->count * m->rows * (a->width + 2));
     uint64_t splits = schedule->whole || groups >= wanted / 2 ? 1 : wanted / groups;
     uint32_t enough =
-        divide_up(a->columns, can->minimal || can->always_matrices ? 2 * schedule->tile_keys : MIN_SPLIT);
+        wnn_divide_up(a->columns, can->minimal || can->always_matrices ? 2 * schedule->tile_keys : MIN_SPLIT);
     splits = splits > most ? most : splits;
     splits = splits > enough ? enough : splits;
     splits = splits > MAX_SPLITS ? MAX_SPLITS : splits < 1 ? 1 : splits;
@@ -233,8 +228,8 @@ static bool choose(const struct gpu *gpu, const struct attention_matrices *m,
     if (can->type == VK_PHYSICAL_DEVICE_TYPE_CPU && a->columns / schedule->tile_keys / rounds >= splits)
         splits = a->columns / schedule->tile_keys / rounds + 1;
     schedule->split =
-        divide_up(divide_up(a->columns, (uint32_t)splits), schedule->tile_keys) * schedule->tile_keys;
-    schedule->splits = divide_up(a->columns, schedule->split);
+        wnn_divide_up(wnn_divide_up(a->columns, (uint32_t)splits), schedule->tile_keys) * schedule->tile_keys;
+    schedule->splits = wnn_divide_up(a->columns, schedule->split);
     schedule->partial = schedule->splits > 1 || is_odd(m);
     return schedule->row_tiles <= can->groups[0] && schedule->splits <= can->groups[1] &&
            m->count <= can->groups[2];

@@ -30,11 +30,6 @@ static const struct units all[] = {{4, 2, 32, 2 * PROCESSORS, 160, .known = true
                                    {2, 1, 16},
                                    {1, 1, 16}};
 
-static uint32_t divide_up(uint32_t a, uint32_t b)
-{
-    return a / b + (a % b != 0);
-}
-
 static uint32_t padded(uint32_t size, uint32_t unit)
 {
     unit = unit < 8 ? 8 : unit;
@@ -95,7 +90,7 @@ static bool suits(const struct capabilities *can, const struct attention_matrice
     if (units->at_once == 0 || (can->always_matrices && units->known))
         return true;
     // Where places are known, work groups are so short that others begin when one ends.
-    uint64_t groups = (uint64_t)m->count * divide_up(m->rows, rows),
+    uint64_t groups = (uint64_t)m->count * wnn_divide_up(m->rows, rows),
              rounds = units->known ? 1 : (groups + units->at_once - 1) / units->at_once;
     return registers <= units->registers && 10 * groups >= 9 * rounds * units->at_once;
 }

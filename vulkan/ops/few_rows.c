@@ -23,11 +23,6 @@ struct schedule {
     uint32_t local_size;
 };
 
-static uint32_t pieces(uint32_t whole, uint32_t piece)
-{
-    return whole / piece + (whole % piece != 0);
-}
-
 // Of integers more are loaded at once, with one scale for all, if there are enough of such units.
 static uint32_t choose_unit(const struct capabilities *can, const struct product *p, unsigned bits)
 {
@@ -53,7 +48,7 @@ static struct schedule choose(const struct capabilities *can, const struct produ
                                                       : GPU_MIN_INVOCATIONS,
              most = narrow ? 64 : room;
     while (schedule.lanes < most && 2 * schedule.lanes <= units &&
-           2 * schedule.lanes * (uint64_t)pieces(p->columns, MOST_COLUMNS) <=
+           2 * schedule.lanes * (uint64_t)wnn_divide_up(p->columns, MOST_COLUMNS) <=
                (narrow ? MAX_NARROW : MAX_INVOCATIONS))
         schedule.lanes *= 2;
     bool many = p->rows > MANY_ROWS || (uint64_t)p->columns * schedule.lanes < FEW_INVOCATIONS;
@@ -65,7 +60,9 @@ static struct schedule choose(const struct capabilities *can, const struct produ
         schedule.local_size /= 2;
     schedule.groups = schedule.local_size / schedule.lanes;
     // Drivers for processors take long to unroll as much.
-    uint32_t steps = pieces(units, schedule.lanes), ahead = schedule.unit * bits < 128 ? 4 : narrow ? 1 : 2;
+    uint32_t steps = wnn_divide_up(units, schedule.lanes), ahead = schedule.unit * bits < 128 ? 4
+                                                                   : narrow                   ? 1
+                                                                                              : 2;
     schedule.ahead = can->type == VK_PHYSICAL_DEVICE_TYPE_CPU ? 1 : steps < ahead ? steps : ahead;
     return schedule;
 }
@@ -207,5 +204,5 @@ void wnn_lower_few_rows(struct lowering *lowering, const struct product *p)
     wnn_shader_map(&shader, "out", p->rank, p->dims, p->out_steps, 0);
     wnn_product_scale(&shader, p);
     wnn_shader_output(&shader, p->out, FORM_VALUE, lowering->fused);
-    wnn_shader_end_grid(&shader, pieces(all.columns, schedule.groups * schedule.side), 1, 1);
+    wnn_shader_end_grid(&shader, wnn_divide_up(all.columns, schedule.groups * schedule.side), 1, 1);
 }

@@ -62,11 +62,6 @@ static bool fits(const struct tile *tile, uint32_t slices, const struct limits *
            pool_of(tile, slices) * sizeof(float) <= limits->shared_bytes;
 }
 
-static uint32_t pieces(uint32_t whole, uint32_t piece)
-{
-    return whole / piece + (whole % piece != 0);
-}
-
 // Whether words of the output hold elements of two rows: sums then go to scratch memory first.
 static bool is_odd(const struct product *p, WNNDataType type)
 {
@@ -94,12 +89,12 @@ static uint64_t cost_of(const struct product *p, const struct schedule *schedule
              percent = sums > 32
                            ? 70
                            : 60; // of the lanes' rate, since blocks of sums are read into from shared memory
-    uint64_t groups = (uint64_t)pieces(p->rows, tile->m) * pieces(p->columns, tile->n) * p->matrices *
-                      schedule->splits,
+    uint64_t groups = (uint64_t)wnn_divide_up(p->rows, tile->m) * wnn_divide_up(p->columns, tile->n) *
+                      p->matrices * schedule->splits,
              busiest = (groups + limits->processors - 1) / limits->processors,
              at_once = REGISTERS / ((32 + 2 * sums) * threads),
              waits = at_once ? (busiest + at_once - 1) / at_once : busiest,
-             steps = pieces(pieces(p->inner, tile->k * schedule->slices), schedule->splits),
+             steps = wnn_divide_up(wnn_divide_up(p->inner, tile->k * schedule->slices), schedule->splits),
              busy = busiest * schedule->slices * tile->m * tile->n * tile->k * 100 / (LANES * percent),
              wait = waits * (WAIT + 50 * schedule->slices);
     return steps * (busy > wait ? busy : wait) + waits * BEGIN + (schedule->splits > 1 ? PASS : 0);
@@ -165,8 +160,8 @@ static uint32_t few_columns(const struct product *p)
 
 static void groups_of(const struct product *p, const struct schedule *schedule, uint32_t groups[3])
 {
-    groups[0] = pieces(p->columns, schedule->few ? few_columns(p) : schedule->tile->n);
-    groups[1] = schedule->few ? 1 : pieces(p->rows, schedule->tile->m);
+    groups[0] = wnn_divide_up(p->columns, schedule->few ? few_columns(p) : schedule->tile->n);
+    groups[1] = schedule->few ? 1 : wnn_divide_up(p->rows, schedule->tile->m);
     groups[2] = p->matrices * schedule->splits; // which is little if there are splits
 }
 
@@ -266,7 +261,7 @@ static void describe_b(struct shader *shader, const struct product *p)
 static void describe_tiles(struct shader *shader, const struct product *p, const struct schedule *schedule)
 {
     const struct tile *tile = schedule->tile;
-    uint32_t steps = pieces(p->inner, tile->k * schedule->slices);
+    uint32_t steps = wnn_divide_up(p->inner, tile->k * schedule->slices);
     wnn_shader_fixed(shader, "TILE_M", tile->m);
     wnn_shader_fixed(shader, "TILE_N", tile->n);
     wnn_shader_fixed(shader, "TILE_K", tile->k);
@@ -279,7 +274,7 @@ static void describe_tiles(struct shader *shader, const struct product *p, const
     wnn_shader_fixed(shader, "SLICES", schedule->slices);
     wnn_shader_number(shader, "SPLITS", schedule->splits);
     wnn_shader_number(shader, "ALL_STEPS", steps);
-    wnn_shader_number(shader, "STEPS", pieces(steps, schedule->splits));
+    wnn_shader_number(shader, "STEPS", wnn_divide_up(steps, schedule->splits));
     wnn_shader_define(shader, "WHOLE_K", "%d",
                       (!shader->late || p->fixed_b) && p->inner % (tile->k * schedule->slices) == 0);
     // Drivers for processors take long to unroll as much.
@@ -312,8 +307,8 @@ void wnn_lower_product(struct lowering *lowering, const struct product *p)
     while (schedule.splits > 1 && lowering->scratch.bytes / sizeof(float) / schedule.splits < count)
         schedule.splits /= 2;
     if (schedule.splits > 1) { // none of them without work
-        uint32_t steps = pieces(p->inner, schedule.tile->k * schedule.slices);
-        schedule.splits = pieces(steps, pieces(steps, schedule.splits));
+        uint32_t steps = wnn_divide_up(p->inner, schedule.tile->k * schedule.slices);
+        schedule.splits = wnn_divide_up(steps, wnn_divide_up(steps, schedule.splits));
     }
     struct tensor partials = *p->out;
     bool through = odd || schedule.splits > 1;

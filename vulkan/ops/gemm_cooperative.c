@@ -44,11 +44,6 @@ struct schedule {
     uint32_t tiles_m, tiles_n;
 };
 
-static uint32_t divide_up(uint32_t a, uint32_t b)
-{
-    return a / b + (a % b != 0);
-}
-
 static bool tile_fits(const struct capabilities *can, const struct tile *tile, const struct matrix_size *size,
                       unsigned pieces, bool a_turned, bool b_turned)
 {
@@ -69,8 +64,9 @@ static bool tile_fits(const struct capabilities *can, const struct tile *tile, c
 static double time_of(const struct product *p, const struct tile *tile, uint32_t splits)
 {
     double groups =
-        (double)divide_up(p->rows, tile->m) * divide_up(p->columns, tile->n) * p->matrices * splits;
-    double rounds = ceil(groups / PROCESSORS), steps = divide_up(divide_up(p->inner, splits), tile->k);
+        (double)wnn_divide_up(p->rows, tile->m) * wnn_divide_up(p->columns, tile->n) * p->matrices * splits;
+    double rounds = ceil(groups / PROCESSORS),
+           steps = wnn_divide_up(wnn_divide_up(p->inner, splits), tile->k);
     double step = rounds * tile->busy > tile->step ? rounds * tile->busy : tile->step;
     double sums = (double)p->rows * p->columns * p->matrices * splits;
     return tile->start + steps * step + (splits > 1 ? 2.5 + sums * 2e-6 : 0);
@@ -89,7 +85,8 @@ static bool choose(const struct capabilities *can, const struct product *p, size
         if ((can->matrix_tile > 0 && i + 1 != can->matrix_tile) ||
             !tile_fits(can, &tiles[i], size, half ? 1 : PIECES, !p->gather && p->a_inner != 1,
                        p->b_inner == 1) ||
-            (uint64_t)divide_up(p->rows, tiles[i].m) * divide_up(p->columns, tiles[i].n) > can->groups[0])
+            (uint64_t)wnn_divide_up(p->rows, tiles[i].m) * wnn_divide_up(p->columns, tiles[i].n) >
+                can->groups[0])
             continue;
         uint32_t first = can->matrix_tile > 0 && most > 1 ? most : 1;
         for (uint32_t s = first; s == first || s <= most; s *= 2) {
@@ -104,10 +101,10 @@ static bool choose(const struct capabilities *can, const struct product *p, size
     if (splits == 0)
         return false;
     const struct tile *tile = &schedule->tile;
-    schedule->tiles_m = divide_up(p->rows, tile->m);
-    schedule->tiles_n = divide_up(p->columns, tile->n);
-    schedule->split = divide_up(divide_up(p->inner, splits), tile->k) * tile->k;
-    schedule->splits = divide_up(p->inner, schedule->split);
+    schedule->tiles_m = wnn_divide_up(p->rows, tile->m);
+    schedule->tiles_n = wnn_divide_up(p->columns, tile->n);
+    schedule->split = wnn_divide_up(wnn_divide_up(p->inner, splits), tile->k) * tile->k;
+    schedule->splits = wnn_divide_up(p->inner, schedule->split);
     return true;
 }
 

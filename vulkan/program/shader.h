@@ -14,6 +14,12 @@
 #include "ops/op.h"
 #include "vulkan/program/program.h"
 
+// How many pieces cover the whole.
+static inline uint32_t wnn_divide_up(uint32_t whole, uint32_t piece)
+{
+    return whole / piece + (whole % piece != 0);
+}
+
 struct fused;
 struct deferred;
 
