@@ -11,27 +11,26 @@
 // Tiles
 // ---------------------------------------------------------------------------------------------------------------
 
-// What a work group makes at once, and the share of a subgroup of it. How long that takes on an H200, in
-// microseconds: around the steps along k; a step, if a processor has nothing else to do; and if it has
-// enough.
+// What a work group makes at once, and the share of a subgroup of it. How long that takes on an H100 or H200,
+// in microseconds: around the steps along k, once and for each work group that a processor has after another;
+// a step, if a processor has nothing else to do; and if it has enough.
 struct tile {
     uint32_t m, n, k, subgroup_m, subgroup_n;
-    float start, step, busy;
+    float start, round, step, busy;
 };
-static const struct tile half_tiles[COOPERATIVE_TILES] = {{128, 128, 64, 64, 64, 15.5f, 0.87f, 0.7f},
-                                                          {64, 64, 64, 32, 32, 7, 0.46f, 0.29f},
-                                                          {32, 64, 64, 16, 32, 4, 0.37f, 0.28f},
-                                                          {32, 32, 64, 16, 16, 2.4f, 0.32f, 0.23f},
-                                                          {16, 64, 64, 16, 16, 2.5f, 0.8f, 0.27f}};
-static const struct tile single_tiles[COOPERATIVE_TILES] = {{128, 128, 16, 64, 64, 16, 1.34f, 1.02f},
-                                                            {64, 64, 32, 32, 32, 3, 1.17f, 0.69f},
-                                                            {32, 64, 32, 16, 32, 3.5f, 0.7f, 0.5f},
-                                                            {32, 32, 32, 16, 16, 3, 0.46f, 0.34f},
-                                                            {16, 64, 32, 16, 16, 3, 0.5f, 0.4f}};
+static const struct tile half_tiles[COOPERATIVE_TILES] = {
+    {128, 128, 64, 64, 64, 8, 1.5f, 0.93f, 0.74f}, {64, 64, 64, 32, 32, 5, 0.55f, 0.46f, 0.32f},
+    {32, 64, 64, 16, 32, 4, 0.4f, 0.37f, 0.23f},   {32, 32, 64, 16, 16, 2.4f, 0, 0.32f, 0.23f},
+    {16, 64, 64, 16, 16, 2.5f, 0, 0.8f, 0.27f},    {128, 128, 64, 64, 32, 7, 1.5f, 0.87f, 0.93f}};
+static const struct tile single_tiles[COOPERATIVE_TILES] = {{128, 128, 16, 64, 64, 16, 0, 1.34f, 1.02f},
+                                                            {64, 64, 32, 32, 32, 3, 0, 1.17f, 0.69f},
+                                                            {32, 64, 32, 16, 32, 3.5f, 0, 0.7f, 0.5f},
+                                                            {32, 32, 32, 16, 16, 3, 0, 0.46f, 0.34f},
+                                                            {16, 64, 32, 16, 16, 3, 0, 0.5f, 0.4f}};
 
 enum {
     PIECES = 3,       // of a float32
-    PROCESSORS = 132, // of an H200
+    PROCESSORS = 132, // of an H100 or H200
     MAX_SPLITS = 16,
     MIN_ROWS = 16,           // unless wnn_is_for_units
     MIN_HALF_WORK = 1 << 20, // multiplications
@@ -51,13 +50,13 @@ static bool tile_fits(const struct capabilities *can, const struct tile *tile, c
     uint32_t a_lines = a_turned ? tile->k : tile->m, a_chunks = (a_turned ? tile->m : tile->k) / 8;
     uint32_t b_lines = b_turned ? tile->n : tile->k, b_chunks = (b_turned ? tile->k : tile->n) / 8;
     uint32_t subgroups = tile->m / tile->subgroup_m * (tile->n / tile->subgroup_n);
-    uint32_t shared = pieces * 16 * (a_lines * (a_chunks + 1) + b_lines * (b_chunks + 1)) +
-                      4 * subgroups * size->m * (size->n + 4);
-    uint32_t each = size->m * size->n / can->subgroup;
+    uint32_t steps = pieces * 16 * (a_lines * (a_chunks + 1) + b_lines * (b_chunks + 1)),
+             slabs = 4 * subgroups * size->m * (tile->subgroup_n + 4), shared = steps > slabs ? steps : slabs;
     return invocations <= can->invocations && invocations % a_chunks == 0 && invocations % b_chunks == 0 &&
            a_lines * a_chunks % invocations == 0 && b_lines * b_chunks % invocations == 0 &&
            shared <= can->shared_bytes && tile->subgroup_m % size->m == 0 &&
-           tile->subgroup_n % size->n == 0 && tile->k % size->k == 0 && size->n % each == 0 && each % 4 == 0;
+           tile->subgroup_n % size->n == 0 && tile->k % size->k == 0 &&
+           size->m * tile->subgroup_n % (4 * can->subgroup) == 0;
 }
 
 // How long a product takes, in microseconds, if nobody else is at work: splits cost a dispatch, and memory.
@@ -69,7 +68,7 @@ static double time_of(const struct product *p, const struct tile *tile, uint32_t
            steps = wnn_divide_up(wnn_divide_up(p->inner, splits), tile->k);
     double step = rounds * tile->busy > tile->step ? rounds * tile->busy : tile->step;
     double sums = (double)p->rows * p->columns * p->matrices * splits;
-    return tile->start + steps * step + (splits > 1 ? 2.5 + sums * 2e-6 : 0);
+    return tile->start + rounds * tile->round + steps * step + (splits > 1 ? 2.5 + sums * 2e-6 : 0);
 }
 
 // What takes the least time, with no more splits than scratch memory has room for.
@@ -81,7 +80,7 @@ static bool choose(const struct capabilities *can, const struct product *p, size
     const struct matrix_size *size = half ? &can->half_matrices : &can->bfloat16_matrices;
     uint32_t most = scratch < MAX_SPLITS ? (uint32_t)scratch : MAX_SPLITS, splits = 0;
     double least = INFINITY;
-    for (unsigned i = 0; i < COOPERATIVE_TILES; i++) {
+    for (unsigned i = 0; i < COOPERATIVE_TILES && tiles[i].m > 0; i++) {
         if ((can->matrix_tile > 0 && i + 1 != can->matrix_tile) ||
             !tile_fits(can, &tiles[i], size, half ? 1 : PIECES, !p->gather && p->a_inner != 1,
                        p->b_inner == 1) ||

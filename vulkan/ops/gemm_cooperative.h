@@ -8,8 +8,8 @@
 
 #include "vulkan/ops/product.h"
 
-// How many tiles there are for each type.
-#define COOPERATIVE_TILES 5
+// How many tiles there are for a type, at most.
+#define COOPERATIVE_TILES 6
 
 // Whether a product of float16, of few rows, is soonest done on matrix units; also of a node that has no
 // tensors yet.

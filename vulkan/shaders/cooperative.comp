@@ -29,13 +29,14 @@
 #define A_HELD (A_LINES * A_CHUNKS / INVOCATIONS)
 #define B_HELD (B_LINES * B_CHUNKS / INVOCATIONS)
 
-shared uvec4 tile_a[PIECES * A_LINES * A_PITCH];
-shared uvec4 tile_b[PIECES * B_LINES * B_PITCH];
-
-// Where a subgroup lays a part of its sums, to be read by element.
-#define SLAB_PITCH (PART_N + 4u)
+// Shared memory has a step of both operands, and after the last a slab of each subgroup, where it lays parts of its sums
+// that are beside one another, to be read by element.
+#define A_TILE (PIECES * A_LINES * A_PITCH)
+#define B_TILE (PIECES * B_LINES * B_PITCH)
+#define SLAB_PITCH (SUBGROUP_N / 4u + 1u)
 #define SLAB (PART_M * SLAB_PITCH)
-shared float slabs[SUBGROUPS * SLAB];
+const uint SLABS = SUBGROUPS * SLAB;
+shared uvec4 tiles[A_TILE + B_TILE > SLABS ? A_TILE + B_TILE : SLABS];
 
 // Elements that are written at once: COLUMNS is a multiple.
 #if QUADS_OUT
@@ -43,6 +44,10 @@ shared float slabs[SUBGROUPS * SLAB];
 #else
 #define BESIDE PER
 #endif
+#define ROW_ITEMS (SUBGROUP_N / BESIDE)
+#define ITEMS (PART_M * ROW_ITEMS / SUBGROUP)
+#define AT_ONCE (ITEMS < 4u ? ITEMS : 4u)
+#define OUTSIDE 0xFFFFFFFFu
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Matrices of PART_M x PART_K, PART_K x PART_N and PART_M x PART_N elements
@@ -65,15 +70,15 @@ MATRIX_A read_a(spirv_by_reference uvec4 from, int layout_of, uint stride, spirv
 INSTRUCTION(4457)
 MATRIX_B read_b(spirv_by_reference uvec4 from, int layout_of, uint stride, spirv_literal int access, uint visible);
 INSTRUCTION(4458)
-void write_sum(spirv_by_reference float to, MATRIX_SUM sum, int layout_of, uint stride, spirv_literal int access,
+void write_sum(spirv_by_reference uvec4 to, MATRIX_SUM sum, int layout_of, uint stride, spirv_literal int access,
                uint available);
 INSTRUCTION(4459) MATRIX_SUM multiply_add(MATRIX_A a, MATRIX_B b, MATRIX_SUM sum);
 spirv_instruction(id = 80) MATRIX_SUM all_of(float x);
 spirv_instruction(id = 129) MATRIX_SUM add_sums(MATRIX_SUM x, MATRIX_SUM y);
 // Memory that other invocations write (0x20) is made visible (0x10) or available (0x8) to the work group.
-#define READ_A(matrix, index) matrix = read_a(tile_a[index], A_TURNED, A_PITCH, 0x30, BY_WORKGROUP)
-#define READ_B(matrix, index) matrix = read_b(tile_b[index], B_TURNED, B_PITCH, 0x30, BY_WORKGROUP)
-#define WRITE_SUM(index, sum) write_sum(slabs[index], sum, 0, SLAB_PITCH, 0x28, BY_WORKGROUP)
+#define READ_A(matrix, index) matrix = read_a(tiles[index], A_TURNED, A_PITCH, 0x30, BY_WORKGROUP)
+#define READ_B(matrix, index) matrix = read_b(tiles[index], B_TURNED, B_PITCH, 0x30, BY_WORKGROUP)
+#define WRITE_SUM(index, sum) write_sum(tiles[index], sum, 0, SLAB_PITCH, 0x28, BY_WORKGROUP)
 
 #elif MATRICES == NV
 #define MATRIX_A fcoopmatNV<16, gl_ScopeSubgroup, PART_M, PART_K>
@@ -82,9 +87,9 @@ spirv_instruction(id = 129) MATRIX_SUM add_sums(MATRIX_SUM x, MATRIX_SUM y);
 #define all_of(x) MATRIX_SUM(x)
 #define add_sums(x, y) ((x) + (y))
 #define multiply_add(a, b, sum) coopMatMulAddNV(a, b, sum)
-#define READ_A(matrix, index) coopMatLoadNV(matrix, tile_a, index, A_PITCH, A_TURNED != 0)
-#define READ_B(matrix, index) coopMatLoadNV(matrix, tile_b, index, B_PITCH, B_TURNED != 0)
-#define WRITE_SUM(index, sum) coopMatStoreNV(sum, slabs, index, SLAB_PITCH, false)
+#define READ_A(matrix, index) coopMatLoadNV(matrix, tiles, index, A_PITCH, A_TURNED != 0)
+#define READ_B(matrix, index) coopMatLoadNV(matrix, tiles, index, B_PITCH, B_TURNED != 0)
+#define WRITE_SUM(index, sum) coopMatStoreNV(sum, tiles, index, SLAB_PITCH, false)
 
 #else
 // What is read stays where it is; an invocation has every SUBGROUP-th of the sums.
@@ -113,15 +118,14 @@ float piece_of(uvec4 chunk, uint place)
     uint bits = chunk[place / 2u % 4u] >> (place % 2u * 16u);
     return PIECES == 1 ? half_value(bits & 0xFFFFu) : uintBitsToFloat(bits << 16);
 }
-float piece_at_a(uint index, uint place) { return piece_of(tile_a[index + place / 8u], place); }
-float piece_at_b(uint index, uint place) { return piece_of(tile_b[index + place / 8u], place); }
+float piece_at(uint index, uint place) { return piece_of(tiles[index + place / 8u], place); }
 Sum multiply_add(uint a, uint b, Sum sum)
 {
     for (uint e = 0u; e < OWN; e++) {
         uint place = e * SUBGROUP + gl_LocalInvocationIndex % SUBGROUP, m = place / PART_N, n = place % PART_N;
         for (uint k = 0u; k < PART_K; k++)
-            sum.own[e] += piece_at_a(a + (A_TURNED != 0 ? k : m) * A_PITCH, A_TURNED != 0 ? m : k) *
-                          piece_at_b(b + (B_TURNED != 0 ? n : k) * B_PITCH, B_TURNED != 0 ? k : n);
+            sum.own[e] += piece_at(a + (A_TURNED != 0 ? k : m) * A_PITCH, A_TURNED != 0 ? m : k) *
+                          piece_at(b + (B_TURNED != 0 ? n : k) * B_PITCH, B_TURNED != 0 ? k : n);
     }
     return sum;
 }
@@ -129,7 +133,7 @@ void write_own(uint index, Sum sum)
 {
     for (uint e = 0u; e < OWN; e++) {
         uint place = e * SUBGROUP + gl_LocalInvocationIndex % SUBGROUP;
-        slabs[index + place / PART_N * SLAB_PITCH + place % PART_N] = sum.own[e];
+        tiles[index + place / PART_N * SLAB_PITCH + place % PART_N / 4u][place % 4u] = floatBitsToUint(sum.own[e]);
     }
 }
 #define WRITE_SUM(index, sum) write_own(index, sum)
@@ -261,8 +265,9 @@ Chunk chunk_of_b(uint from, uint k, uint n)
     (A_TURNED != 0 ? ((p) * A_LINES + (k)) * A_PITCH + (subgroup_m + (i) * PART_M) / 8u                              \
                    : ((p) * A_LINES + subgroup_m + (i) * PART_M) * A_PITCH + (k) / 8u)
 #define PLACE_B(p, j, k)                                                                                             \
-    (B_TURNED != 0 ? ((p) * B_LINES + subgroup_n + (j) * PART_N) * B_PITCH + (k) / 8u                                \
-                   : ((p) * B_LINES + (k)) * B_PITCH + (subgroup_n + (j) * PART_N) / 8u)
+    (A_TILE +                                                                                                        \
+     (B_TURNED != 0 ? ((p) * B_LINES + subgroup_n + (j) * PART_N) * B_PITCH + (k) / 8u                               \
+                    : ((p) * B_LINES + (k)) * B_PITCH + (subgroup_n + (j) * PART_N) / 8u))
 #define READ_PARTS(at, k)                                                                                            \
     {                                                                                                                \
         UNROLL for (uint i = 0u; i < PARTS_M; i++)                                                                   \
@@ -284,10 +289,10 @@ Chunk chunk_of_b(uint from, uint k, uint n)
     {                                                                                                                \
         UNROLL for (uint i = 0u; i < A_HELD; i++)                                                                    \
             UNROLL for (uint p = 0u; p < PIECES; p++)                                                                \
-                tile_a[(p * A_LINES + line_a + i * step_a) * A_PITCH + place_a] = WORDS_OF(held_a[i], p);            \
+                tiles[(p * A_LINES + line_a + i * step_a) * A_PITCH + place_a] = WORDS_OF(held_a[i], p);             \
         UNROLL for (uint i = 0u; i < B_HELD; i++)                                                                    \
             UNROLL for (uint p = 0u; p < PIECES; p++)                                                                \
-                tile_b[(p * B_LINES + line_b + i * step_b) * B_PITCH + place_b] = WORDS_OF(held_b[i], p);            \
+                tiles[A_TILE + (p * B_LINES + line_b + i * step_b) * B_PITCH + place_b] = WORDS_OF(held_b[i], p);    \
     }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -399,37 +404,53 @@ void main()
     }
 #endif
 
-    // A subgroup lays its sums down part by part; an invocation finishes those that are beside one another in a row. It
-    // is the loop over these that must not be unrolled: those around it are, or the sums would leave their registers.
-    uint to = out_index(matrix) + split * SPLIT_STEP;
-    const uint each = PART_M * PART_N / SUBGROUP;
-    uint slab = SUBGROUP_INDEX * SLAB, row = LANE * each / PART_N, column = LANE * each % PART_N;
-    UNROLL for (uint i = 0u; i < PARTS_M; i++)
-        UNROLL for (uint j = 0u; j < PARTS_N; j++) {
-            uint m = first_m + subgroup_m + i * PART_M + row, first = first_n + subgroup_n + j * PART_N + column;
-            MEET();
-            WRITE_SUM(slab, sums[i * PARTS_N + j]);
-            MEET();
-            uint from = slab + row * SLAB_PITCH + column, line = to + m * OUT_ROW;
-            [[dont_unroll]] for (uint e = 0u; e < each && m < ROWS && first + e < COLUMNS; e += BESIDE) {
-                uint n = first + e, o = line + n;
-                float results[BESIDE];
-                for (uint w = 0u; w < BESIDE; w++) {
-                    float sum = slabs[from + e + w];
+    // A subgroup lays its sums down, parts beside one another at once; an invocation finishes ITEMS of BESIDE elements of
+    // them, AT_ONCE of these together, so that what they read is on its way at the same time. It is the loop over them
+    // that must not be unrolled: those around it are, or the sums would leave their registers.
+    uint to = out_index(matrix) + split * SPLIT_STEP, slab = SUBGROUP_INDEX * SLAB;
+    barrier();
+    UNROLL for (uint i = 0u; i < PARTS_M; i++) {
+        uint top = first_m + subgroup_m + i * PART_M, left = first_n + subgroup_n;
+        MEET();
+        UNROLL for (uint j = 0u; j < PARTS_N; j++)
+            WRITE_SUM(slab + j * PART_N / 4u, sums[i * PARTS_N + j]);
+        MEET();
 #if PIECES > 1
-                    if ((floatBitsToUint(sum) & 0x7F800000u) == 0x7F800000u)
-                        sum = sum_of(from_a, from_b, m, n + w, begin, end);
+        [[dont_unroll]] for (uint e = 0u; e < ITEMS * BESIDE; e++) {
+            uint item = e / BESIDE * SUBGROUP + LANE, m = top + item / ROW_ITEMS;
+            uint column = item % ROW_ITEMS * BESIDE + e % BESIDE, n = left + column;
+            uint at = slab + item / ROW_ITEMS * SLAB_PITCH + column / 4u;
+            if ((tiles[at][column % 4u] & 0x7F800000u) == 0x7F800000u && m < ROWS && n < COLUMNS)
+                tiles[at][column % 4u] = floatBitsToUint(sum_of(from_a, from_b, m, n, begin, end));
+        }
 #endif
-                    results[w] = finish(scaled(sum, o + w), o + w);
-                }
+        [[dont_unroll]] for (uint first = 0u; first < ITEMS; first += AT_ONCE) {
+            uint places[AT_ONCE];
+            float results[AT_ONCE * BESIDE];
+            UNROLL for (uint a = 0u; a < AT_ONCE; a++) {
+                uint item = (first + a) * SUBGROUP + LANE, row = item / ROW_ITEMS, column = item % ROW_ITEMS * BESIDE;
+                bool inside = top + row < ROWS && left + column < COLUMNS;
+                // What lies outside reads what there is, and is not written.
+                uint o = inside ? to + (top + row) * OUT_ROW + left + column : to;
+                places[a] = inside ? o : OUTSIDE;
+                uvec4 found = tiles[slab + row * SLAB_PITCH + column / 4u];
+                UNROLL for (uint w = 0u; w < BESIDE; w++)
+                    results[a * BESIDE + w] =
+                        finish(scaled(uintBitsToFloat(found[column % 4u + w]), o + w), o + w);
+            }
+            UNROLL for (uint a = 0u; a < AT_ONCE; a++) {
+                if (places[a] == OUTSIDE)
+                    continue;
 #if QUADS_OUT
-                out_quad(o, vec4(results[0], results[1], results[2], results[3]));
+                const uint r = 4u * a;
+                out_quad(places[a], vec4(results[r], results[r + 1u], results[r + 2u], results[r + 3u]));
 #else
                 WORD word = WORD(0u);
-                for (uint w = 0u; w < PER; w++)
-                    put(word, w, results[w]);
-                store(o / PER, word);
+                UNROLL for (uint w = 0u; w < PER; w++)
+                    put(word, w, results[a * PER + w]);
+                store(places[a] / PER, word);
 #endif
             }
         }
+    }
 }
