@@ -26,14 +26,8 @@ enum {
     MAX_SLICES = 4,
     MAX_SPLITS = 16,
     FEW_ROWS = 4,
-    FEW_UNITS = 4,           // of columns, or quads of them, of a workgroup
-    MAX_PARTIALS = 1 << 22,  // sums in scratch memory
-    UNIT_ROWS = 16,          // of a tile of matrix units, which take splits to keep a device busy:
-    UNIT_SPLITS = 8,         // up to so many,
-    UNIT_PARTIALS = 1 << 20, // of so many sums;
-    UNIT_SIDE = 128,         // of many rows so many that tiles of this size become
-    UNIT_TILES = 264,        // so many,
-    UNIT_INNER = 256         // with so many inner indices at least
+    FEW_UNITS = 4,         // of columns, or quads of them, of a workgroup
+    MAX_PARTIALS = 1 << 22 // sums in scratch memory
 };
 
 struct schedule {
@@ -141,25 +135,14 @@ static struct limits limits_of(const struct capabilities *can)
     return limits;
 }
 
-// How many workgroups a tile of matrix units may be shared by, if the device has such.
-static uint64_t unit_splits(const struct product *p, uint64_t count)
-{
-    bool few = p->rows <= UNIT_ROWS;
-    uint64_t tiles_m = wnn_divide_up(p->rows, UNIT_SIDE), tiles_n = wnn_divide_up(p->columns, UNIT_SIDE),
-             tiles_in_all = tiles_m * tiles_n * p->matrices, splits = UNIT_SPLITS;
-    while (splits > 1 && (count * splits > (few ? UNIT_PARTIALS : MAX_PARTIALS) ||
-                          (!few && (tiles_in_all * splits > UNIT_TILES || p->inner < splits * UNIT_INNER))))
-        splits /= 2;
-    return splits;
-}
-
 size_t wnn_scratch_of_product(const struct product *p, WNNDataType type)
 {
     bool odd = is_odd(p, type);
     struct schedule schedule = choose(p, odd, &largest);
     uint64_t count = (uint64_t)p->rows * p->columns * p->matrices, splits = schedule.splits;
-    if (type == WNNDataType_Float16 && splits < unit_splits(p, count))
-        splits = unit_splits(p, count);
+    uint32_t of_units = type == WNNDataType_Float16 ? wnn_splits_for_units(p) : 1;
+    if (splits < of_units)
+        splits = of_units;
     if (splits == 1 && !odd)
         return 0;
     uint64_t bytes = count * splits * sizeof(float);

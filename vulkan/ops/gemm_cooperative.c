@@ -32,6 +32,10 @@ enum {
     PIECES = 3,       // of a float32
     PROCESSORS = 132, // of an H100 or H200
     MAX_SPLITS = 16,
+    PLANNED_SPLITS = 8,      // that scratch memory is planned for,
+    FEW_PARTIALS = 1 << 20,  // of so many sums, of MIN_ROWS or fewer;
+    MANY_PARTIALS = 1 << 22, // or of so many, of more rows,
+    PLANNED_INNER = 256,     // with so many inner indices each
     MIN_ROWS = 16,           // unless wnn_is_for_units
     MIN_HALF_WORK = 1 << 20, // multiplications
     MIN_SINGLE_WORK = 1 << 29
@@ -69,6 +73,20 @@ static double time_of(const struct product *p, const struct tile *tile, uint32_t
     double step = rounds * tile->busy > tile->step ? rounds * tile->busy : tile->step;
     double sums = (double)p->rows * p->columns * p->matrices * splits;
     return tile->start + rounds * tile->round + steps * step + (splits > 1 ? 2.5 + sums * 2e-6 : 0);
+}
+
+uint32_t wnn_splits_for_units(const struct product *p)
+{
+    const struct tile *tile = &half_tiles[0];
+    bool few = p->rows <= MIN_ROWS;
+    uint64_t count = (uint64_t)p->rows * p->columns * p->matrices,
+             tiles =
+                 (uint64_t)wnn_divide_up(p->rows, tile->m) * wnn_divide_up(p->columns, tile->n) * p->matrices;
+    uint32_t splits = PLANNED_SPLITS;
+    while (splits > 1 && (count * splits > (few ? FEW_PARTIALS : MANY_PARTIALS) ||
+                          (!few && (tiles * splits > 2 * PROCESSORS || p->inner < splits * PLANNED_INNER))))
+        splits /= 2;
+    return splits;
 }
 
 // What takes the least time, with no more splits than scratch memory has room for.

@@ -15,6 +15,10 @@
 // tensors yet.
 bool wnn_is_for_units(const struct capabilities *can, const struct product *product, bool quantized);
 
+// How many work groups may share a tile of a product of float16, if the device has matrix units: what scratch
+// memory is planned for, whatever the device.
+uint32_t wnn_splits_for_units(const struct product *product);
+
 // Appends the dispatches; false: nothing has been appended.
 bool wnn_lower_cooperative(struct lowering *lowering, const struct product *product);
 
