@@ -637,7 +637,7 @@ static bool test_device(struct vulkan *vulkan, struct error *error)
         // It is taken to do what all do that are known: on processors fma() rounds twice. If it does not, its
         // shaders are others, which are compiled where it is.
         struct capabilities *can = &vulkan->gpu.can;
-        can->halves = !can->minimal;
+        can->halves = can->rounds_halves = !can->minimal;
         can->single_rounding_fma = !can->minimal && can->type != VK_PHYSICAL_DEVICE_TYPE_CPU;
     }
     return run_test(vulkan, &probe, in, PROBE_IN, out, PROBE_OUT, error) &&

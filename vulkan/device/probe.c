@@ -58,21 +58,24 @@ bool wnn_probe_read(const float in[PROBE_IN], const uint32_t out[PROBE_OUT], str
     const float *a = in + PROBE_COUNT, *b = in + 2 * PROBE_COUNT;
     const uint32_t *halves = out + 2 * PROBE_COUNT;
     float results[PROBE_OUT], sum = 0;
-    bool right = true, once = true, exact = true;
+    bool right = true, once = true, exact = true, within = true;
     memcpy(results, out, sizeof results);
     const float *rests = results + PROBE_COUNT, *floats = results + 3 * PROBE_COUNT,
-                *tiny = results + 4 * PROBE_COUNT;
+                *tiny = results + 4 * PROBE_COUNT, *rounded = results + 5 * PROBE_COUNT;
     for (unsigned i = 0; i < PROBE_COUNT; i++) {
         uint32_t bits;
         memcpy(&bits, &b[i], sizeof bits);
-        float product = a[i] * b[i], expanded = wnn_half_to_float((uint16_t)bits);
+        float product = a[i] * b[i], expanded = wnn_half_to_float((uint16_t)bits),
+              nearest = wnn_half_to_float(wnn_half_from_float(a[i]));
         right = right && results[i] == (sum += in[i]);
         once = once && rests[i] == (float)((double)a[i] * b[i] - product);
         exact = exact && halves[i] == wnn_half_from_float(a[i]) &&
                 (expanded != expanded || memcmp(&floats[i], &expanded, sizeof expanded) == 0);
+        within = within && memcmp(&rounded[i], &nearest, sizeof nearest) == 0;
     }
     can->single_rounding_fma = once && !can->minimal;
     can->halves = exact && !can->minimal;
+    can->rounds_halves = within && can->halves;
     *flushes_denormals = tiny[0] != in[3 * PROBE_COUNT];
     return right;
 }

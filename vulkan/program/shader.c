@@ -799,6 +799,8 @@ static void add_header(struct shader *shader)
         add_text(shader, "#define FUSED\n");
     if (can->halves)
         add_text(shader, "#define HALVES\n");
+    if (can->rounds_halves)
+        add_text(shader, "#define ROUNDS_HALVES\n");
     if (can->keeps_special)
         add_text(shader, "#define SPECIAL\n");
     if (can->keeps_special || can->keeps_denormals)

@@ -98,7 +98,7 @@ float half_value(uint h)
 }
 
 //: loaded_half
-// From and to memory. Within a shader, drivers are known to leave out the rounding of native conversions.
+// From and to memory.
 #ifdef HALVES
 float loaded_half(uint h) { return unpackHalf2x16(h).x; }
 #else
@@ -120,7 +120,11 @@ uint stored_halves(vec2 x) { return half_bits(x.x) | half_bits(x.y) << 16; }
 #endif
 
 //: rounded_f16
-// The nearest float16, ties to even, as a store and a load would make it.
+// The nearest float16, ties to even, as a store and a load would make it. Drivers are known to take a conversion and its
+// inverse for nothing, but not if something happens between them.
+#ifdef ROUNDS_HALVES
+float rounded_f16(float x) { return unpackHalf2x16(packHalf2x16(vec2(x, 0.0)) << 16).y; }
+#else
 float rounded_f16(float x)
 {
     uint b = floatBitsToUint(x), m = b & 0x7FFFFFFFu;
@@ -130,6 +134,7 @@ float rounded_f16(float x)
     y = m < 0x38800000u ? floatBitsToUint(tiny) : y < 0x47800000u ? y : m > 0x7F800000u ? 0x7FC00000u : 0x7F800000u;
     return uintBitsToFloat(y | (b & 0x80000000u));
 }
+#endif
 
 //: i64_of
 I64 i64_of(I64 x) { return x; }

@@ -37,4 +37,5 @@ void main()
     answer(2u, i, packHalf2x16(vec2(a, 0.0)));
     answer(3u, i, floatBitsToUint(unpackHalf2x16(floatBitsToUint(b)).x));
     answer(4u, i, floatBitsToUint(tiny));
+    answer(5u, i, floatBitsToUint(unpackHalf2x16(packHalf2x16(vec2(a, 0.0)) << 16).y));
 }
