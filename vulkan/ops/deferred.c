@@ -3,6 +3,7 @@
 
 #include "ops/geometry.h"
 #include "vulkan/ops/few_rows.h"
+#include "vulkan/ops/gemm_cooperative.h"
 #include "vulkan/ops/operators.h"
 
 enum {
@@ -38,11 +39,15 @@ static bool has_kept_inputs(const struct node *node)
     return true;
 }
 
+static bool is_product(const struct node *node)
+{
+    return node->op == WNN_OP_matmul || node->op == WNN_OP_gemm;
+}
+
 static bool has_few_rows(const struct node *node)
 {
     const struct weights *weights = node->choice;
-    return (node->op == WNN_OP_matmul || node->op == WNN_OP_gemm) && weights && weights->few_rows &&
-           !wnn_fused(node, 0);
+    return is_product(node) && weights && weights->few_rows && !wnn_fused(node, 0);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -87,9 +92,9 @@ static bool takes_rotated(const struct gpu *gpu, const struct node *node, unsign
 // ---------------------------------------------------------------------------------------------------------------
 
 // Whether it is a product without more than what is fused with it, and that reads nothing else.
-static bool is_plain_product(const struct node *node)
+static bool is_plain_product(const struct gpu *gpu, const struct node *node)
 {
-    if (!has_few_rows(node))
+    if (!has_few_rows(node) && !(is_product(node) && wnn_units_pair(gpu, node)))
         return false;
     struct product p = wnn_product_of(node);
     const struct expression *results = wnn_fused(node, WNN_AT_OUTPUT);
@@ -104,11 +109,20 @@ static unsigned count_operands(const struct node *node)
     return count;
 }
 
+// Whether a kernel computes both, if their operands lie alike.
+static bool have_kernel(const struct gpu *gpu, const struct node *node, const struct node *from)
+{
+    if (has_few_rows(node) || has_few_rows(from))
+        return has_few_rows(node) && has_few_rows(from) && wnn_weights_are_alike(node, from) &&
+               wnn_few_rows_pair(node);
+    return is_product(node) && wnn_units_pair(gpu, node) && wnn_units_pair(gpu, from);
+}
+
 static bool takes_product(const struct gpu *gpu, const struct node *node, unsigned input,
                           const struct node *from)
 {
-    if (!has_few_rows(node) || input < node->in_count ||
-        root_of(node->in[0], false) != root_of(from->in[0], false) || !wnn_weights_are_alike(node, from))
+    if (input < node->in_count || !have_kernel(gpu, node, from) ||
+        root_of(node->in[0], false) != root_of(from->in[0], false))
         return false;
     for (unsigned i = node->in_count; i < wnn_operand_count(node); i++) {
         const struct node *other = node->in[i] && i != input ? root_of(node->in[i], false)->producer : NULL;
@@ -121,24 +135,24 @@ static bool takes_product(const struct gpu *gpu, const struct node *node, unsign
     return wnn_fused(node, WNN_AT_OUTPUT) && input >= wnn_fused(node, WNN_AT_OUTPUT)->first &&
            a.rows == b.rows && a.columns == b.columns && a.inner == b.inner && a.matrices == 1 &&
            b.matrices == 1 && a.a_row == b.a_row && a.a_inner == b.a_inner && a.b_column == b.b_column &&
-           a.b_inner == b.b_inner && bindings <= gpu->can.buffers && wnn_few_rows_pair(node);
+           a.b_inner == b.b_inner && bindings <= gpu->can.buffers;
 }
 
 // ---------------------------------------------------------------------------------------------------------------
 // All nodes
 // ---------------------------------------------------------------------------------------------------------------
 
-static bool may_defer(const struct node *node)
+static bool may_defer(const struct gpu *gpu, const struct node *node)
 {
-    bool may =
-        node->op == WNN_OP_rotaryEmbedding ? !node->fused : normalizes_rows(node) || is_plain_product(node);
+    bool may = node->op == WNN_OP_rotaryEmbedding ? !node->fused
+                                                  : normalizes_rows(node) || is_plain_product(gpu, node);
     return may && has_kept_inputs(node);
 }
 
 static bool takes(const struct gpu *gpu, const struct node *node, unsigned input, const struct node *from)
 {
     return from->op == WNN_OP_rotaryEmbedding ? takes_rotated(gpu, node, input)
-           : has_few_rows(from)               ? takes_product(gpu, node, input, from)
+           : is_product(from)                 ? takes_product(gpu, node, input, from)
                                               : takes_rows(gpu, node, input, from);
 }
 
@@ -164,7 +178,7 @@ static void settle(const struct gpu *gpu, struct graph *graph, bool planned)
 void wnn_defer_nodes(const struct gpu *gpu, struct graph *graph)
 {
     for (size_t i = 0; i < graph->node_count; i++)
-        graph->nodes[i]->deferred = may_defer(graph->nodes[i]);
+        graph->nodes[i]->deferred = may_defer(gpu, graph->nodes[i]);
     settle(gpu, graph, false);
 }
 

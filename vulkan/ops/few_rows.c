@@ -140,22 +140,10 @@ static void describe_rows(struct shader *shader, const struct product *p)
         describe_normalization(shader, p);
 }
 
-// The deferred product that what is fused with this one reads, or NULL.
-static const struct deferred *find_partner(const struct lowering *lowering)
-{
-    for (unsigned i = 0; lowering->fused && i < lowering->fused->input_count; i++)
-        if (lowering->fused->inputs[i].deferred)
-            return lowering->fused->inputs[i].deferred;
-    return NULL;
-}
-
-// `partner`: an element of the other product; partner_of(sum, i) is what becomes of its sum.
 static void describe_partner(struct shader *shader, const struct deferred *partner, const struct product *p,
                              uint32_t unit)
 {
-    const struct expression *results = wnn_fused(partner->node, WNN_AT_OUTPUT),
-                            *weights = wnn_fused(partner->node, 1);
-    bool half = p->out->type == WNNDataType_Float16;
+    const struct expression *weights = wnn_fused(partner->node, 1);
     struct tensor b = partner->in[1];
     struct fused fused;
     if (weights) {
@@ -164,19 +152,13 @@ static void describe_partner(struct shader *shader, const struct deferred *partn
         b.fused = &fused;
     }
     wnn_shader_partner_weights(shader, &b, unit);
-    if (results)
-        wnn_shader_fused(shader, "partner_result",
-                         &(struct fused){results->steps, results->count, NULL, 0, results->from}, true,
-                         false);
-    wnn_shader_define(shader, "partner_of(sum, i)", "%s(%s(sum%s))", half ? "rounded_f16" : "",
-                      results ? "partner_result" : "", results ? ", i" : "");
-    wnn_shader_text(shader, "float partner;\n");
+    wnn_product_partner_results(shader, partner, p->out->type);
 }
 
 void wnn_lower_few_rows(struct lowering *lowering, const struct product *p)
 {
     const struct capabilities *can = &lowering->gpu->can;
-    const struct deferred *partner = find_partner(lowering);
+    const struct deferred *partner = wnn_product_partner(lowering);
     struct product all = *p; // columns of both
     all.columns *= partner ? 2 : 1;
     unsigned bits = wnn_dtype_bits(p->b->fused ? p->b->fused->from : p->b->type);
@@ -202,7 +184,7 @@ void wnn_lower_few_rows(struct lowering *lowering, const struct product *p)
         describe_partner(&shader, partner, p, schedule.unit);
     wnn_shader_map(&shader, "b", p->rank, p->dims, p->b_steps, 0);
     wnn_shader_map(&shader, "out", p->rank, p->dims, p->out_steps, 0);
-    wnn_product_scale(&shader, p);
+    wnn_product_scale(&shader, p, false);
     wnn_shader_output(&shader, p->out, FORM_VALUE, lowering->fused);
     wnn_shader_end_grid(&shader, wnn_divide_up(all.columns, schedule.groups * schedule.side), 1, 1);
 }

@@ -329,12 +329,12 @@ void wnn_lower_product(struct lowering *lowering, const struct product *p)
     wnn_shader_map(&shader, "out", p->rank, p->dims, p->out_steps, 0);
     wnn_shader_number_if(&shader, "OUT_ROW", p->out_row, p->fixed_b);
     wnn_shader_number(&shader, "SPLIT_STEP", (uint32_t)count);
-    if (through)
-        wnn_shader_text(&shader, "#define scaled(sum, i) (sum)\n");
-    else
-        wnn_product_scale(&shader, p);
     bool quads = wnn_shader_has_quads(lowering, &partials) && p->columns % 4 == 0 && p->out_row % 4 == 0 &&
                  all_quads(p, p->out_steps) && (schedule.splits == 1 || count % 4 == 0);
+    if (through)
+        wnn_product_sums(&shader);
+    else
+        wnn_product_scale(&shader, p, quads);
     wnn_shader_define(&shader, "QUADS_OUT", "%d", quads);
     if (quads)
         wnn_shader_output_quads(&shader, &partials);

@@ -19,9 +19,10 @@ struct tile {
     float start, round, step, busy;
 };
 static const struct tile half_tiles[COOPERATIVE_TILES] = {
-    {128, 128, 64, 64, 64, 8, 1.5f, 0.93f, 0.74f}, {64, 64, 64, 32, 32, 5, 0.55f, 0.46f, 0.32f},
-    {32, 64, 64, 16, 32, 4, 0.4f, 0.37f, 0.23f},   {32, 32, 64, 16, 16, 2.4f, 0, 0.32f, 0.23f},
-    {16, 64, 64, 16, 16, 2.5f, 0, 0.8f, 0.27f},    {128, 128, 64, 64, 32, 7, 1.5f, 0.87f, 0.93f}};
+    {128, 128, 64, 64, 64, 8, 1.5f, 0.93f, 0.74f},   {64, 64, 64, 32, 32, 5, 0.55f, 0.46f, 0.32f},
+    {32, 64, 64, 16, 32, 4, 0.4f, 0.37f, 0.23f},     {32, 32, 64, 16, 16, 2.4f, 0, 0.32f, 0.23f},
+    {16, 64, 64, 16, 16, 2.5f, 0, 0.8f, 0.27f},      {128, 128, 64, 64, 32, 7, 1.5f, 0.87f, 0.93f},
+    {96, 128, 64, 48, 64, 9.5f, 0.5f, 0.72f, 0.62f}, {192, 128, 64, 48, 64, 6.5f, 3, 1.1f, 1.1f}};
 static const struct tile single_tiles[COOPERATIVE_TILES] = {{128, 128, 16, 64, 64, 16, 0, 1.34f, 1.02f},
                                                             {64, 64, 32, 32, 32, 3, 0, 1.17f, 0.69f},
                                                             {32, 64, 32, 16, 32, 3.5f, 0, 0.7f, 0.5f},
@@ -47,9 +48,17 @@ struct schedule {
     uint32_t tiles_m, tiles_n;
 };
 
+// What a product is computed with.
+struct operands {
+    bool half, paired; // paired: with another product
+    bool a_turned, b_turned;
+};
+
 static bool tile_fits(const struct capabilities *can, const struct tile *tile, const struct matrix_size *size,
-                      unsigned pieces, bool a_turned, bool b_turned)
+                      const struct operands *with)
 {
+    bool a_turned = with->a_turned, b_turned = with->b_turned;
+    uint32_t pieces = with->half ? 1 : PIECES, subgroup_columns = tile->subgroup_n / (with->paired ? 2 : 1);
     uint32_t invocations = tile->m / tile->subgroup_m * (tile->n / tile->subgroup_n) * can->subgroup;
     uint32_t a_lines = a_turned ? tile->k : tile->m, a_chunks = (a_turned ? tile->m : tile->k) / 8;
     uint32_t b_lines = b_turned ? tile->n : tile->k, b_chunks = (b_turned ? tile->k : tile->n) / 8;
@@ -59,8 +68,8 @@ static bool tile_fits(const struct capabilities *can, const struct tile *tile, c
     return invocations <= can->invocations && invocations % a_chunks == 0 && invocations % b_chunks == 0 &&
            a_lines * a_chunks % invocations == 0 && b_lines * b_chunks % invocations == 0 &&
            shared <= can->shared_bytes && tile->subgroup_m % size->m == 0 &&
-           tile->subgroup_n % size->n == 0 && tile->k % size->k == 0 &&
-           size->m * tile->subgroup_n % (4 * can->subgroup) == 0;
+           subgroup_columns % size->n == 0 && tile->k % size->k == 0 &&
+           size->m * subgroup_columns % (4 * can->subgroup) == 0;
 }
 
 // How long a product takes, in microseconds, if nobody else is at work: splits cost a dispatch, and memory.
@@ -89,24 +98,22 @@ uint32_t wnn_splits_for_units(const struct product *p)
     return splits;
 }
 
-// What takes the least time, with no more splits than scratch memory has room for.
-static bool choose(const struct capabilities *can, const struct product *p, size_t scratch,
-                   struct schedule *schedule)
+// What takes the least time, with no more splits than scratch memory has room for; of paired products, whose
+// columns are those of both, with none.
+static bool choose(const struct capabilities *can, const struct product *p, const struct operands *with,
+                   size_t scratch, struct schedule *schedule)
 {
-    bool half = p->out->type == WNNDataType_Float16;
-    const struct tile *tiles = half ? half_tiles : single_tiles;
-    const struct matrix_size *size = half ? &can->half_matrices : &can->bfloat16_matrices;
+    const struct tile *tiles = with->half ? half_tiles : single_tiles;
+    const struct matrix_size *size = with->half ? &can->half_matrices : &can->bfloat16_matrices;
     uint32_t most = scratch < MAX_SPLITS ? (uint32_t)scratch : MAX_SPLITS, splits = 0;
     double least = INFINITY;
     for (unsigned i = 0; i < COOPERATIVE_TILES && tiles[i].m > 0; i++) {
-        if ((can->matrix_tile > 0 && i + 1 != can->matrix_tile) ||
-            !tile_fits(can, &tiles[i], size, half ? 1 : PIECES, !p->gather && p->a_inner != 1,
-                       p->b_inner == 1) ||
+        if ((can->matrix_tile > 0 && i + 1 != can->matrix_tile) || !tile_fits(can, &tiles[i], size, with) ||
             (uint64_t)wnn_divide_up(p->rows, tiles[i].m) * wnn_divide_up(p->columns, tiles[i].n) >
                 can->groups[0])
             continue;
         uint32_t first = can->matrix_tile > 0 && most > 1 ? most : 1;
-        for (uint32_t s = first; s == first || s <= most; s *= 2) {
+        for (uint32_t s = first; s == first || s <= most; s++) {
             double time = time_of(p, &tiles[i], s);
             if (time >= least)
                 continue;
@@ -146,10 +153,26 @@ static unsigned unit_of(const struct tensor *tensor, const uint32_t *steps, unsi
     return unit;
 }
 
+// Whether what a line of the filter sees of an image of few channels is read at once.
+static bool reads_runs(const struct product *p, bool half)
+{
+    const struct gather *g = p->gather;
+    return g && half && !p->weights && !g->transposed && g->channels % 8 != 0 && g->pixel == g->channels &&
+           g->dilations[1] == 1 && p->matrices == 1;
+}
+
+// Terms of a sum, with those between runs that are zeros.
+static uint32_t depth_of(const struct product *p, bool half)
+{
+    uint32_t run = reads_runs(p, half) ? p->gather->filter_width * p->gather->channels : 0;
+    return run > 0 ? p->inner / run * wnn_divide_up(run, 8) * 8 : p->inner;
+}
+
 // <name>_chunk(at, rest): eight elements, zeros from `rest` on, which is a multiple of `unit`.
 // <name>_single(chunk, e, at): puts one in place e, where zero is.
-// <name>_whole(at), of float16 with a unit of eight: the chunk of that number.
-static void add_operand(struct shader *shader, const char *name, const struct tensor *tensor, unsigned unit)
+// <name>_whole(at), of float16 with a unit of eight: the chunk of that number. Returns the binding.
+static unsigned add_operand(struct shader *shader, const char *name, const struct tensor *tensor,
+                            unsigned unit)
 {
     unsigned k = shader->binding_count;
     bool half = tensor->type == WNNDataType_Float16;
@@ -191,6 +214,24 @@ static void add_operand(struct shader *shader, const char *name, const struct te
             "Chunk %s_chunk(uint at, uint rest) { Chunk chunk = no_chunk(); UNROLL for (uint e = 0u; "
             "e < 8u; e++) if (e < rest) %s_single(chunk, e, at + e); return chunk; }\n",
             name, name);
+    return k;
+}
+
+// <name>_run(at, first, last), of float16: the eight elements from `at` on, wherever that is, with zeros for
+// those before `first` and from `last` on; one at least is neither.
+static void add_run(struct shader *shader, const char *name, unsigned binding)
+{
+    wnn_shader_text(shader,
+                    "Chunk %s_run(int at, int first, int last)\n{\n"
+                    "int word = at >> 1, odd = at & 1;\nuint words[5];\nChunk chunk;\n"
+                    "UNROLL for (int i = 0; i < 5; i++)\n"
+                    "words[i] = 2 * i + 1 - odd >= first && 2 * i - odd < last ? w%u(uint(word + i)) : 0u;\n"
+                    "UNROLL for (int i = 0; i < 4; i++) {\n"
+                    "uint pair = odd != 0 ? words[i] >> 16 | words[i + 1] << 16 : words[i];\n"
+                    "chunk[i] = (2 * i >= first && 2 * i < last ? pair & 0xFFFFu : 0u) |\n"
+                    "(2 * i + 1 >= first && 2 * i + 1 < last ? pair & 0xFFFF0000u : 0u);\n}\n"
+                    "return chunk;\n}\n",
+                    name, binding);
 }
 
 // Of a product's weights.
@@ -236,12 +277,20 @@ static void describe_components(struct shader *shader, bool half)
     wnn_shader_define(shader, "PIECES", "%d", half ? 1 : PIECES);
 }
 
+static struct operands operands_of(const struct product *p, WNNDataType type, bool paired)
+{
+    return (struct operands){type == WNNDataType_Float16, paired, !p->gather && p->a_inner != 1,
+                             p->b_inner == 1};
+}
+
 static void multiply(struct lowering *lowering, const struct product *p, const struct schedule *schedule,
                      const struct tensor *out)
 {
     const struct gather *g = p->gather;
-    bool half = p->a->type == WNNDataType_Float16, whole = out == p->out;
-    bool a_turned = !g && p->a_inner != 1, b_turned = p->b_inner == 1;
+    const struct deferred *partner = wnn_product_partner(lowering);
+    struct operands with = operands_of(p, p->a->type, partner != NULL);
+    bool half = with.half, a_turned = with.a_turned, b_turned = with.b_turned, whole = out == p->out,
+         runs = reads_runs(p, half);
     const uint32_t a_steps[4] = {a_turned ? p->a_inner : p->a_row, a_turned ? p->rows : p->inner},
                    b_steps[2] = {b_turned ? p->b_column : p->b_inner, b_turned ? p->inner : p->columns},
                    pixel_steps[4] = {g ? g->channels : 0, g ? g->image : 0, g ? g->line : 0,
@@ -258,13 +307,18 @@ static void multiply(struct lowering *lowering, const struct product *p, const s
     wnn_shader_define(&shader, "A_TURNED", "%d", a_turned);
     wnn_shader_define(&shader, "B_TURNED", "%d", b_turned);
     wnn_shader_define(&shader, "GATHERED", "%d", g != NULL);
+    wnn_shader_define(&shader, "RUNS", "%d", runs);
+    wnn_shader_define(&shader, "PAIRED", "%d", partner != NULL);
+    wnn_shader_define(&shader, "B_OPERANDS", "%uu", partner ? 2 : 1);
     // Not of sizes that come late; those of b may be known all the same.
     const struct tile *tile = &schedule->tile;
     unsigned a_unit = unit_of(p->a, g ? pixel_steps : a_steps, g ? 4 : 2, p->rank, p->a_steps),
-             b_unit = p->weights ? 8 : unit_of(p->b, b_steps, 2, p->rank, p->b_steps);
-    bool whole_k = half && (!shader.late || p->fixed_b) && p->inner % tile->k == 0,
+             b_unit = p->weights ? 8 : unit_of(p->b, b_steps, 2, p->rank, p->b_steps),
+             other_unit = partner ? unit_of(&partner->in[1], b_steps, 2, p->rank, p->b_steps) : b_unit;
+    b_unit = other_unit < b_unit ? other_unit : b_unit;
+    bool whole_k = half && !runs && (!shader.late || p->fixed_b) && p->inner % tile->k == 0,
          whole_a = whole_k && !g && !shader.late && p->rows % tile->m == 0 && a_unit == 8,
-         whole_b = whole_k && p->columns % tile->n == 0 && b_unit == 8;
+         whole_b = whole_k && p->columns % (tile->n / (partner ? 2 : 1)) == 0 && b_unit == 8;
     wnn_shader_define(&shader, "WHOLE_A", "%d", whole_a);
     wnn_shader_define(&shader, "WHOLE_B", "%d", whole_b);
     if (g) {
@@ -274,18 +328,26 @@ static void multiply(struct lowering *lowering, const struct product *p, const s
     wnn_shader_map(&shader, "a", p->rank, p->dims, p->a_steps, 0);
     wnn_shader_map(&shader, "b", p->rank, p->dims, p->b_steps, 0);
     wnn_shader_map(&shader, "out", p->rank, p->dims, p->out_steps, 0);
-    add_operand(&shader, "a", p->a, a_unit);
+    unsigned a = add_operand(&shader, "a", p->a, a_unit), b = 0;
     if (p->weights)
         add_weights(&shader, p);
     else
-        add_operand(&shader, "b", p->b, b_unit);
-    if (whole)
-        wnn_product_scale(&shader, p);
-    else
-        wnn_shader_text(&shader, "#define scaled(sum, i) (sum)\n");
+        b = add_operand(&shader, "b", p->b, b_unit);
+    if (runs)
+        add_run(&shader, "a", a);
+    if (runs && b_turned)
+        add_run(&shader, "b", b);
+    if (partner) {
+        add_operand(&shader, "other", &partner->in[1], b_unit);
+        wnn_product_partner_results(&shader, partner, p->out->type);
+    }
     bool quads = wnn_shader_has_quads(lowering, out) && p->columns % 4 == 0 &&
                  unit_of(out, &p->out_row, 1, p->rank, p->out_steps) >= 4 &&
                  (schedule->splits == 1 || p->out->count % 4 == 0);
+    if (whole)
+        wnn_product_scale(&shader, p, quads);
+    else
+        wnn_product_sums(&shader);
     wnn_shader_define(&shader, "QUADS_OUT", "%d", quads);
     if (quads)
         wnn_shader_output_quads(&shader, out);
@@ -294,32 +356,29 @@ static void multiply(struct lowering *lowering, const struct product *p, const s
 }
 
 // Of words that hold elements of two rows, two invocations would be the writers.
-static bool is_odd(const struct product *p)
+static bool is_odd(const struct product *p, WNNDataType type)
 {
     bool odd = p->columns % 2 != 0 || p->out_row % 2 != 0;
     for (unsigned d = 0; d < p->rank; d++)
         odd |= p->out_steps[d] % 2 != 0;
-    return odd && p->out->type == WNNDataType_Float16;
+    return odd && type == WNNDataType_Float16;
 }
 
 // Too little, and the others are as fast: fewer rows than a matrix has, or a device that is busy for as long
 // with what is around the multiplications.
-static bool is_worth_it(const struct capabilities *can, const struct product *p)
+static bool is_worth_it(const struct capabilities *can, const struct product *p, bool half)
 {
     uint64_t work = (uint64_t)p->rows * p->columns * p->matrices * p->inner;
-    bool half = p->out->type == WNNDataType_Float16;
-    // Pixels of few channels are read one element at a time, which costs more than it saves.
-    bool whole = !p->gather || p->gather->channels % 8 == 0;
+    // Pixels that are read one element at a time cost more than is saved.
+    bool whole = !p->gather || p->gather->channels % 8 == 0 || reads_runs(p, half);
     bool enough = p->rows >= MIN_ROWS || (half && wnn_is_for_units(can, p, p->weights != NULL));
     return can->always_matrices || (whole && enough && p->columns >= 16 && p->inner >= 16 &&
                                     work >= (half ? MIN_HALF_WORK : MIN_SINGLE_WORK));
 }
 
-// Why a product is not for matrix units, or NULL.
-static const char *find_refusal(const struct gpu *gpu, const struct product *p)
+// Why a product is not for matrix units, whatever its tensors, or NULL.
+static const char *find_refusal(const struct capabilities *can, const struct product *p, WNNDataType type)
 {
-    const struct capabilities *can = &gpu->can;
-    WNNDataType type = p->out->type;
     bool half = type == WNNDataType_Float16;
     const struct matrix_size *size = half ? &can->half_matrices : &can->bfloat16_matrices;
     if (!wnn_dtype_is_float(type))
@@ -330,30 +389,61 @@ static const char *find_refusal(const struct gpu *gpu, const struct product *p)
         return half ? "the device has no matrix units for float16 that work"
                     : "the device has no matrix units for bfloat16 that work, of which float32 products are "
                       "made";
-    if (p->a->type != type || p->b->type != type || p->a->fused || (p->b->fused && !p->weights))
-        return "an operand is converted on the way, which matrix units cannot";
     if ((p->gather && p->gather->transposed) || (!p->gather && p->a_row != 1 && p->a_inner != 1) ||
         (p->b_inner != 1 && p->b_column != 1) ||
-        (p->b_run != p->inner && p->b_jump != p->b_run * p->b_inner) || p->matrices > can->groups[2] ||
-        wnn_shader_bindings(gpu, p->a->region.bytes) != 1 ||
-        wnn_shader_bindings(gpu, p->b->region.bytes) != 1)
+        (p->b_run != p->inner && p->b_jump != p->b_run * p->b_inner) || p->matrices > can->groups[2])
         return "the operands lie in a way that matrix units cannot read";
-    return is_worth_it(can, p) ? NULL : "too small, or too few channels, to be worth matrix units";
+    return is_worth_it(can, p, half) ? NULL : "too small, or too few channels, to be worth matrix units";
+}
+
+// Likewise of its operands.
+static const char *find_fault(const struct gpu *gpu, const struct product *p)
+{
+    WNNDataType type = p->out->type;
+    if (p->a->type != type || p->b->type != type || p->a->fused || (p->b->fused && !p->weights))
+        return "an operand is converted on the way, which matrix units cannot";
+    if (wnn_shader_bindings(gpu, p->a->region.bytes) != 1 ||
+        wnn_shader_bindings(gpu, p->b->region.bytes) != 1)
+        return "an operand is larger than what shaders can see of a buffer";
+    return NULL;
+}
+
+bool wnn_units_pair(const struct gpu *gpu, const struct node *node)
+{
+    struct product p = wnn_product_of(node), both = p;
+    WNNDataType type = node->out[0]->type.type;
+    struct operands with = operands_of(&p, type, true);
+    struct schedule schedule;
+    both.columns *= 2;
+    return with.half && !node->choice && !wnn_fused(node, 0) && !wnn_fused(node, 1) &&
+           node->in[0]->type.type == type && node->in[1]->type.type == type && p.matrices == 1 &&
+           !with.b_turned && !is_odd(&p, type) && p.columns <= UINT32_MAX / 2 &&
+           wnn_shader_bindings(gpu, wnn_descriptor_bytes(&node->in[0]->type)) == 1 &&
+           wnn_shader_bindings(gpu, wnn_descriptor_bytes(&node->in[1]->type)) == 1 &&
+           !find_refusal(&gpu->can, &p, type) && choose(&gpu->can, &both, &with, 1, &schedule);
 }
 
 bool wnn_lower_cooperative(struct lowering *lowering, const struct product *p)
 {
     const struct capabilities *can = &lowering->gpu->can;
-    lowering->reason = find_refusal(lowering->gpu, p);
+    WNNDataType type = p->out->type;
+    lowering->reason = find_refusal(can, p, type);
+    if (!lowering->reason)
+        lowering->reason = find_fault(lowering->gpu, p);
     if (lowering->reason)
         return false;
-    size_t scratch = lowering->scratch.bytes / sizeof(float) / p->out->count;
+    bool paired = wnn_product_partner(lowering) != NULL, odd = is_odd(p, type);
+    struct product all = *p; // with the columns of both
+    all.columns *= paired ? 2 : 1;
+    all.inner = depth_of(p, type == WNNDataType_Float16);
+    size_t scratch = paired ? 1 : lowering->scratch.bytes / sizeof(float) / p->out->count;
+    struct operands with = operands_of(p, type, paired);
     struct schedule schedule;
-    if ((is_odd(p) && scratch == 0) || !choose(can, p, scratch, &schedule)) {
+    if ((odd && scratch == 0) || !choose(can, &all, &with, scratch, &schedule)) {
         lowering->reason = "no tile of matrix units fits the device";
         return false;
     }
-    if (schedule.splits == 1 && !is_odd(p)) {
+    if (schedule.splits == 1 && !odd) {
         multiply(lowering, p, &schedule, p->out);
         return true;
     }

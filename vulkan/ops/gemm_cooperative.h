@@ -9,11 +9,11 @@
 #include "vulkan/ops/product.h"
 
 // How many tiles there are for a type, at most.
-#define COOPERATIVE_TILES 6
+#define COOPERATIVE_TILES 8
 
-// Whether a product of float16, of few rows, is soonest done on matrix units; also of a node that has no
-// tensors yet.
-bool wnn_is_for_units(const struct capabilities *can, const struct product *product, bool quantized);
+// Whether a product can be computed along with another, whose operands are of the same shapes and which reads
+// the same first one: of a node that has no tensors yet.
+bool wnn_units_pair(const struct gpu *gpu, const struct node *node);
 
 // How many work groups may share a tile of a product of float16, if the device has matrix units: what scratch
 // memory is planned for, whatever the device.

@@ -53,7 +53,7 @@ void wnn_lower_each_product(struct lowering *lowering, const struct product *p)
     wnn_shader_input(&shader, "b", p->b, FORM_VALUE);
     wnn_shader_number(&shader, "ROWS", p->rows);
     wnn_product_steps(&shader, p);
-    wnn_product_scale(&shader, p);
+    wnn_product_scale(&shader, p, false);
     wnn_shader_output(&shader, p->out, FORM_VALUE, lowering->fused);
     wnn_shader_end(&shader);
 }

@@ -50,8 +50,19 @@ void wnn_product_steps(struct shader *shader, const struct product *product);
 // The numbers that say where the pixels of a convolution's rows lie.
 void wnn_product_gather(struct shader *shader, const struct gather *from);
 
-// scaled(sum, i): with alpha, beta and c, for element i of the output.
-void wnn_product_scale(struct shader *shader, const struct product *product);
+// scaled(sum, i): with alpha, beta and c, for element i of the output. With `quads`, scaled_quad(sums, i)
+// too, for the four elements from i on, which is a multiple of 4, as is the number of columns.
+void wnn_product_scale(struct shader *shader, const struct product *product, bool quads);
+
+// Both, for sums that are not all of their elements'.
+void wnn_product_sums(struct shader *shader);
+
+// The deferred product that what is fused with this one reads, or NULL.
+const struct deferred *wnn_product_partner(const struct lowering *lowering);
+
+// `partner`: an element of that product, where what is fused reads it; partner_of(sum, i): what becomes of
+// its sum.
+void wnn_product_partner_results(struct shader *shader, const struct deferred *partner, WNNDataType type);
 
 // Adds up what splits have left, one after the other with elements as in the output, and finishes the
 // results.

@@ -6,6 +6,9 @@
 // up to it. Of the products of pieces the six greatest are taken; what a matrix unit adds up is short, since it drops
 // bits that float32 would round.
 //
+// A PAIRED product is computed along with another, of the same rows and with as many columns, which what is fused with
+// it reads: of the columns of a subgroup the first half are those of b, the others the same ones of the other's matrix.
+//
 // Chunks are eight elements that lie beside one another in memory: along a line. A line of an operand is a row, or an
 // inner index where the operand is TURNED.
 
@@ -29,6 +32,13 @@
 #define A_HELD (A_LINES * A_CHUNKS / INVOCATIONS)
 #define B_HELD (B_LINES * B_CHUNKS / INVOCATIONS)
 
+// Columns of the output that a tile and a subgroup have; the chunks of a line that come from one operand, and how many
+// of them an invocation reads.
+#define TILE_COLUMNS (TILE_N / B_OPERANDS)
+#define SUBGROUP_COLUMNS (SUBGROUP_N / B_OPERANDS)
+#define B_PLACES (B_CHUNKS / B_OPERANDS)
+#define B_LOADS (B_HELD / B_OPERANDS)
+
 // Shared memory has a step of both operands, and after the last a slab of each subgroup, where it lays parts of its sums
 // that are beside one another, to be read by element.
 #define A_TILE (PIECES * A_LINES * A_PITCH)
@@ -38,13 +48,44 @@
 const uint SLABS = SUBGROUPS * SLAB;
 shared uvec4 tiles[A_TILE + B_TILE > SLABS ? A_TILE + B_TILE : SLABS];
 
-// Elements that are written at once: COLUMNS is a multiple.
+// Elements that are written at once: COLUMNS is a multiple. They are made of sums that lie from tiles[at][e] on.
+#if PAIRED
+#define FINISHED(e, place)                                                                                           \
+    (partner = partner_of(uintBitsToFloat(others[e]), place), finish(scaled(uintBitsToFloat(own[e]), place), place))
+#else
+#define FINISHED(e, place) finish(scaled(uintBitsToFloat(own[e]), place), place)
+#endif
 #if QUADS_OUT
 #define BESIDE 4u
+#define RESULTS vec4
+#define WRITE_RESULTS(place, results) out_quad(place, results)
+vec4 results_of(uint at, uint e, uint place)
+{
+    uvec4 own = tiles[at];
+#if PAIRED
+    uvec4 others = tiles[at + SUBGROUP_COLUMNS / 4u];
+    return vec4(FINISHED(0u, place), FINISHED(1u, place + 1u), FINISHED(2u, place + 2u), FINISHED(3u, place + 3u));
+#else
+    return finish_quad(scaled_quad(uintBitsToFloat(own), place), place);
+#endif
+}
 #else
 #define BESIDE PER
+#define RESULTS WORD
+#define WRITE_RESULTS(place, results) store((place) / PER, results)
+WORD results_of(uint at, uint e, uint place)
+{
+    WORD word = WORD(0u);
+    uvec4 own = tiles[at];
+#if PAIRED
+    uvec4 others = tiles[at + SUBGROUP_COLUMNS / 4u];
 #endif
-#define ROW_ITEMS (SUBGROUP_N / BESIDE)
+    UNROLL for (uint w = 0u; w < PER; w++)
+        put(word, w, FINISHED(e + w, place + w));
+    return word;
+}
+#endif
+#define ROW_ITEMS (SUBGROUP_COLUMNS / BESIDE)
 #define ITEMS (PART_M * ROW_ITEMS / SUBGROUP)
 #define AT_ONCE (ITEMS < 4u ? ITEMS : 4u)
 #define OUTSIDE 0xFFFFFFFFu
@@ -169,6 +210,20 @@ uvec4 take_piece(inout Chunk chunk, bool last)
 #define WORDS_OF(chunk, piece) take_piece(chunk, piece + 1u == PIECES)
 #endif
 
+// What lies along k. Of pixels of few channels it is RUNS, that a line of the filter has beside one another in the image;
+// each has whole chunks, and behind it zeros.
+#if RUNS
+#define RUN (FILTER_WIDTH * CHANNELS)
+#define RUN_PITCH ((RUN + 7u) / 8u * 8u)
+#define DEPTH (INNER / RUN * RUN_PITCH)
+#define INNER_OF(k) ((k) / RUN_PITCH * RUN + (k) % RUN_PITCH)
+#define IS_INNER(k) ((k) < DEPTH && (k) % RUN_PITCH < RUN)
+#else
+#define DEPTH INNER
+#define INNER_OF(k) (k)
+#define IS_INNER(k) ((k) < INNER)
+#endif
+
 #if GATHERED
 // The pixel of a row, and the element at the corner of its window; rows that there are not lie outside of all images.
 struct Pixel { int y, x; uint from; };
@@ -195,6 +250,13 @@ Chunk read_pixel(Pixel pixel, uint k)
     uint at;
 #if CHANNELS_IN_CHUNKS
     return find(pixel, k, at) ? a_chunk(at, 8u) : no_chunk();
+#elif RUNS
+    uint tap_y = k / RUN_PITCH * DILATION_Y, place = k % RUN_PITCH;
+    int begin = pixel.x * int(CHANNELS) + int(place); // from the left side of the image
+    int first = max(-begin, 0), last = min(min(8, int(RUN - place)), int(IN_WIDTH * CHANNELS) - begin);
+    return k < DEPTH && uint(pixel.y + int(tap_y)) < IN_HEIGHT && first < last
+               ? a_run(int(pixel.from + tap_y * LINE + place), first, last)
+               : no_chunk();
 #else
     Chunk chunk = no_chunk();
     UNROLL for (uint e = 0u; e < 8u; e++)
@@ -249,15 +311,33 @@ Chunk chunk_of_a(uint from, uint m, uint k)
 #elif B_TURNED
 Chunk chunk_of_b(uint from, uint k, uint n)
 {
+#if RUNS
+    return n < COLUMNS && k < DEPTH
+               ? b_run(int(from + n * B_COLUMN + INNER_OF(k)), 0, min(8, int(RUN - k % RUN_PITCH)))
+               : no_chunk();
+#else
     return n < COLUMNS && k < INNER ? b_chunk(from + n * B_COLUMN + k, INNER - k) : no_chunk();
+#endif
 }
 #define CHUNK_B(i, k0) chunk_of_b(from_b, (k0) + place_b * 8u, first_n + line_b + (i) * step_b)
 #else
 Chunk chunk_of_b(uint from, uint k, uint n)
 {
-    return n < COLUMNS && k < INNER ? b_chunk(from + k * B_INNER + n, COLUMNS - n) : no_chunk();
+    return n < COLUMNS && IS_INNER(k) ? b_chunk(from + INNER_OF(k) * B_INNER + n, COLUMNS - n) : no_chunk();
 }
 #define CHUNK_B(i, k0) chunk_of_b(from_b, (k0) + line_b + (i) * step_b, first_n + place_b * 8u)
+#endif
+
+#if PAIRED && WHOLE_B
+#define CHUNK_OTHER(i, k0) other_whole(at_b + (i) * (step_b * b_line / 8u))
+#elif PAIRED
+Chunk chunk_of_other(uint from, uint k, uint n)
+{
+    return n < COLUMNS && k < INNER ? other_chunk(from + k * B_INNER + n, COLUMNS - n) : no_chunk();
+}
+#define CHUNK_OTHER(i, k0) chunk_of_other(from_b, (k0) + line_b + (i) * step_b, first_n + place_b * 8u)
+#else
+#define CHUNK_OTHER(i, k0) no_chunk()
 #endif
 
 // Where part i or j of the rows or columns of a subgroup lies at inner index k of a tile.
@@ -276,12 +356,20 @@ Chunk chunk_of_b(uint from, uint k, uint n)
             READ_B(b[(at) * PARTS_N + j], PLACE_B(0u, j, k));                                                        \
     }
 
+#define MULTIPLY(now)                                                                                                \
+    UNROLL for (uint j = 0u; j < PARTS_N; j++)                                                                       \
+        UNROLL for (uint i = 0u; i < PARTS_M; i++)                                                                   \
+            sums[i * PARTS_N + j] =                                                                                  \
+                multiply_add(a[(now) * PARTS_M + i], b[(now) * PARTS_N + j], sums[i * PARTS_N + j]);
+
 #define FETCH(k0)                                                                                                    \
     {                                                                                                                \
         UNROLL for (uint i = 0u; i < A_HELD; i++)                                                                    \
             held_a[i] = CHUNK_A(i, k0);                                                                              \
-        UNROLL for (uint i = 0u; i < B_HELD; i++)                                                                    \
+        UNROLL for (uint i = 0u; i < B_LOADS; i++)                                                                   \
             held_b[i] = CHUNK_B(i, k0);                                                                              \
+        UNROLL for (uint i = B_LOADS; i < B_HELD; i++)                                                               \
+            held_b[i] = CHUNK_OTHER(i - B_LOADS, k0);                                                                \
         at_a += next_a;                                                                                              \
         at_b += next_b;                                                                                              \
     }
@@ -292,7 +380,8 @@ Chunk chunk_of_b(uint from, uint k, uint n)
                 tiles[(p * A_LINES + line_a + i * step_a) * A_PITCH + place_a] = WORDS_OF(held_a[i], p);             \
         UNROLL for (uint i = 0u; i < B_HELD; i++)                                                                    \
             UNROLL for (uint p = 0u; p < PIECES; p++)                                                                \
-                tiles[A_TILE + (p * B_LINES + line_b + i * step_b) * B_PITCH + place_b] = WORDS_OF(held_b[i], p);    \
+                tiles[A_TILE + (p * B_LINES + line_b + i % B_LOADS * step_b) * B_PITCH + kept_b +                    \
+                      i / B_LOADS * (SUBGROUP_COLUMNS / 8u)] = WORDS_OF(held_b[i], p);                               \
     }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -301,17 +390,19 @@ void main()
 {
     uint self = gl_LocalInvocationIndex, matrix = gl_WorkGroupID.z, split = gl_WorkGroupID.y;
     // Work groups that run at once share operands: tiles are numbered down a few rows of them, then across.
-    const uint tiles_m = (ROWS + TILE_M - 1u) / TILE_M, tiles_n = (COLUMNS + TILE_N - 1u) / TILE_N;
+    const uint tiles_m = (ROWS + TILE_M - 1u) / TILE_M, tiles_n = (COLUMNS + TILE_COLUMNS - 1u) / TILE_COLUMNS;
     uint band = gl_WorkGroupID.x / (BAND * tiles_n) * BAND, height = min(tiles_m - band, BAND);
     uint place = gl_WorkGroupID.x % (BAND * tiles_n);
-    uint first_m = (band + place % height) * TILE_M, first_n = place / height * TILE_N;
+    uint first_m = (band + place % height) * TILE_M, first_n = place / height * TILE_COLUMNS;
     uint from_a = a_index(matrix), from_b = b_index(matrix);
-    uint begin = split * SPLIT, end = min(begin + SPLIT, INNER);
+    uint begin = split * SPLIT, end = min(begin + SPLIT, DEPTH);
     uint subgroup_m = SUBGROUP_INDEX / SUBGROUPS_N * SUBGROUP_M, subgroup_n = SUBGROUP_INDEX % SUBGROUPS_N * SUBGROUP_N;
 
     Chunk held_a[A_HELD], held_b[B_HELD];
     uint line_a = self / A_CHUNKS, place_a = self % A_CHUNKS, step_a = INVOCATIONS / A_CHUNKS;
-    uint line_b = self / B_CHUNKS, place_b = self % B_CHUNKS, step_b = INVOCATIONS / B_CHUNKS;
+    uint line_b = self / B_PLACES, place_b = self % B_PLACES, step_b = INVOCATIONS / B_PLACES;
+    const uint subgroup_chunks = max(SUBGROUP_COLUMNS / 8u, 1u);
+    uint kept_b = place_b / subgroup_chunks * (subgroup_chunks * B_OPERANDS) + place_b % subgroup_chunks;
     const uint a_line = A_TURNED != 0 ? A_INNER : A_ROW, next_a = A_TURNED != 0 ? TILE_K * a_line / 8u : TILE_K / 8u;
     const uint b_line = B_TURNED != 0 ? B_COLUMN : B_INNER, next_b = B_TURNED != 0 ? TILE_K / 8u : TILE_K * b_line / 8u;
     uint at_a = place_a + (A_TURNED != 0 ? from_a + (begin + line_a) * a_line + first_m
@@ -344,16 +435,14 @@ void main()
             const uint now = k / PART_K % 2u;
             if (k + PART_K < TILE_K) {
                 READ_PARTS(1u - now, k + PART_K)
-            } else {
+                MULTIPLY(now)
+            } else { // the last parts are in registers: shared memory is free while they are multiplied
                 barrier();
+                MULTIPLY(now)
                 PUT()
                 barrier();
                 READ_PARTS(1u - now, 0u)
             }
-            UNROLL for (uint j = 0u; j < PARTS_N; j++)
-                UNROLL for (uint i = 0u; i < PARTS_M; i++)
-                    sums[i * PARTS_N + j] =
-                        multiply_add(a[now * PARTS_M + i], b[now * PARTS_N + j], sums[i * PARTS_N + j]);
         }
     }
 #else
@@ -410,7 +499,7 @@ void main()
     uint to = out_index(matrix) + split * SPLIT_STEP, slab = SUBGROUP_INDEX * SLAB;
     barrier();
     UNROLL for (uint i = 0u; i < PARTS_M; i++) {
-        uint top = first_m + subgroup_m + i * PART_M, left = first_n + subgroup_n;
+        uint top = first_m + subgroup_m + i * PART_M, left = first_n + subgroup_n / B_OPERANDS;
         MEET();
         UNROLL for (uint j = 0u; j < PARTS_N; j++)
             WRITE_SUM(slab + j * PART_N / 4u, sums[i * PARTS_N + j]);
@@ -426,31 +515,18 @@ void main()
 #endif
         [[dont_unroll]] for (uint first = 0u; first < ITEMS; first += AT_ONCE) {
             uint places[AT_ONCE];
-            float results[AT_ONCE * BESIDE];
+            RESULTS results[AT_ONCE];
             UNROLL for (uint a = 0u; a < AT_ONCE; a++) {
                 uint item = (first + a) * SUBGROUP + LANE, row = item / ROW_ITEMS, column = item % ROW_ITEMS * BESIDE;
                 bool inside = top + row < ROWS && left + column < COLUMNS;
                 // What lies outside reads what there is, and is not written.
                 uint o = inside ? to + (top + row) * OUT_ROW + left + column : to;
                 places[a] = inside ? o : OUTSIDE;
-                uvec4 found = tiles[slab + row * SLAB_PITCH + column / 4u];
-                UNROLL for (uint w = 0u; w < BESIDE; w++)
-                    results[a * BESIDE + w] =
-                        finish(scaled(uintBitsToFloat(found[column % 4u + w]), o + w), o + w);
+                results[a] = results_of(slab + row * SLAB_PITCH + column / 4u, column % 4u, o);
             }
-            UNROLL for (uint a = 0u; a < AT_ONCE; a++) {
-                if (places[a] == OUTSIDE)
-                    continue;
-#if QUADS_OUT
-                const uint r = 4u * a;
-                out_quad(places[a], vec4(results[r], results[r + 1u], results[r + 2u], results[r + 3u]));
-#else
-                WORD word = WORD(0u);
-                UNROLL for (uint w = 0u; w < PER; w++)
-                    put(word, w, results[a * PER + w]);
-                store(places[a] / PER, word);
-#endif
-            }
+            UNROLL for (uint a = 0u; a < AT_ONCE; a++)
+                if (places[a] != OUTSIDE)
+                    WRITE_RESULTS(places[a], results[a]);
         }
     }
 }

@@ -139,9 +139,7 @@ void write(uint m, uint n, uint first, vec4 sums)
         return;
     uint i = first + m * OUT_ROW + n;
 #if QUADS_OUT
-    [[unroll]] for (uint e = 0u; e < 4u; e++)
-        sums[e] = scaled(sums[e], i + e);
-    out_quad(i, finish_quad(sums, i));
+    out_quad(i, finish_quad(scaled_quad(sums, i), i));
 #else
     [[unroll]] for (uint e = 0u; e < 4u; e += PER) {
         if (n + e >= COLUMNS) // a multiple of PER
