@@ -59,15 +59,6 @@ static bool fits(const struct tile *tile, uint32_t slices, const struct limits *
            pool_of(tile, slices) * sizeof(float) <= limits->shared_bytes;
 }
 
-// Whether words of the output hold elements of two rows: sums then go to scratch memory first.
-static bool is_odd(const struct product *p, WNNDataType type)
-{
-    bool odd = p->columns % 2 != 0 || p->out_row % 2 != 0;
-    for (unsigned d = 0; d < p->rank; d++)
-        odd |= p->out_steps[d] % 2 != 0;
-    return odd && type == WNNDataType_Float16;
-}
-
 // Roughly, in cycles of a processor: what its lanes take for the sums, or what it waits for between one step
 // along k and the next, whichever is more. Small blocks of sums reach less of the lanes' rate, since they
 // read more of shared memory for each. The numbers are what fits the layers of several networks on a large
@@ -137,7 +128,7 @@ static struct limits limits_of(const struct capabilities *can)
 
 size_t wnn_scratch_of_product(const struct product *p, WNNDataType type)
 {
-    bool odd = is_odd(p, type);
+    bool odd = wnn_product_is_odd(p, type);
     struct schedule schedule = choose(p, odd, &largest);
     uint64_t count = (uint64_t)p->rows * p->columns * p->matrices, splits = schedule.splits;
     uint32_t of_units = type == WNNDataType_Float16 ? wnn_splits_for_units(p) : 1;
@@ -174,7 +165,7 @@ bool wnn_is_large_product(const struct lowering *lowering, const struct product 
 {
     const struct capabilities *can = &lowering->gpu->can;
     struct limits limits = limits_of(can);
-    bool odd = is_odd(p, p->out->type);
+    bool odd = wnn_product_is_odd(p, p->out->type);
     struct schedule schedule = choose(p, odd, &limits);
     uint64_t work = (uint64_t)p->rows * p->columns * p->matrices * p->inner;
     if ((!schedule.few && !schedule.tile) || (work < 1 << 16 && !can->minimal && !can->always_matrices) ||
@@ -298,7 +289,7 @@ void wnn_lower_product(struct lowering *lowering, const struct product *p)
     if (wnn_lower_cooperative(lowering, p))
         return;
     struct limits limits = limits_of(&lowering->gpu->can);
-    bool odd = is_odd(p, p->out->type);
+    bool odd = wnn_product_is_odd(p, p->out->type);
     struct schedule schedule = choose(p, odd, &limits);
     size_t count = p->out->count;
     while (schedule.splits > 1 && lowering->scratch.bytes / sizeof(float) / schedule.splits < count)

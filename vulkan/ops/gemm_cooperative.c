@@ -355,15 +355,6 @@ static void multiply(struct lowering *lowering, const struct product *p, const s
     wnn_shader_end_grid(&shader, schedule->tiles_m * schedule->tiles_n, schedule->splits, p->matrices);
 }
 
-// Of words that hold elements of two rows, two invocations would be the writers.
-static bool is_odd(const struct product *p, WNNDataType type)
-{
-    bool odd = p->columns % 2 != 0 || p->out_row % 2 != 0;
-    for (unsigned d = 0; d < p->rank; d++)
-        odd |= p->out_steps[d] % 2 != 0;
-    return odd && type == WNNDataType_Float16;
-}
-
 // Too little, and the others are as fast: fewer rows than a matrix has, or a device that is busy for as long
 // with what is around the multiplications.
 static bool is_worth_it(const struct capabilities *can, const struct product *p, bool half)
@@ -417,7 +408,7 @@ bool wnn_units_pair(const struct gpu *gpu, const struct node *node)
     both.columns *= 2;
     return with.half && !node->choice && !wnn_fused(node, 0) && !wnn_fused(node, 1) &&
            node->in[0]->type.type == type && node->in[1]->type.type == type && p.matrices == 1 &&
-           !with.b_turned && !is_odd(&p, type) && p.columns <= UINT32_MAX / 2 &&
+           !with.b_turned && !wnn_product_is_odd(&p, type) && p.columns <= UINT32_MAX / 2 &&
            wnn_shader_bindings(gpu, wnn_descriptor_bytes(&node->in[0]->type)) == 1 &&
            wnn_shader_bindings(gpu, wnn_descriptor_bytes(&node->in[1]->type)) == 1 &&
            !find_refusal(&gpu->can, &p, type) && choose(&gpu->can, &both, &with, 1, &schedule);
@@ -432,7 +423,7 @@ bool wnn_lower_cooperative(struct lowering *lowering, const struct product *p)
         lowering->reason = find_fault(lowering->gpu, p);
     if (lowering->reason)
         return false;
-    bool paired = wnn_product_partner(lowering) != NULL, odd = is_odd(p, type);
+    bool paired = wnn_product_partner(lowering) != NULL, odd = wnn_product_is_odd(p, type);
     struct product all = *p; // with the columns of both
     all.columns *= paired ? 2 : 1;
     all.inner = depth_of(p, type == WNNDataType_Float16);

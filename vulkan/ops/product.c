@@ -8,6 +8,14 @@ bool wnn_has_fixed_rows(const struct product *p)
     return p->fixed_b && p->a_inner == 1;
 }
 
+bool wnn_product_is_odd(const struct product *p, WNNDataType type)
+{
+    bool odd = p->columns % 2 != 0 || p->out_row % 2 != 0;
+    for (unsigned d = 0; d < p->rank; d++)
+        odd |= p->out_steps[d] % 2 != 0;
+    return odd && type == WNNDataType_Float16;
+}
+
 void wnn_product_steps(struct shader *shader, const struct product *p)
 {
     wnn_shader_number_if(shader, "COLUMNS", p->columns, p->fixed_b);

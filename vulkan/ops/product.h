@@ -44,6 +44,10 @@ struct product {
 // Whether the steps between elements of a are the same for all sizes of a late graph.
 bool wnn_has_fixed_rows(const struct product *product);
 
+// Whether words of an output of that type hold elements of two rows, and so would have two writers: sums then
+// go to scratch memory first.
+bool wnn_product_is_odd(const struct product *product, WNNDataType type);
+
 // How many columns and terms there are, and the steps between them.
 void wnn_product_steps(struct shader *shader, const struct product *product);
 
