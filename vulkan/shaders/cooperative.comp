@@ -38,6 +38,7 @@
 #define SUBGROUP_COLUMNS (SUBGROUP_N / B_OPERANDS)
 #define B_PLACES (B_CHUNKS / B_OPERANDS)
 #define B_LOADS (B_HELD / B_OPERANDS)
+#define HALF_CHUNKS (SUBGROUP_COLUMNS / 8u)
 
 // Shared memory has a step of both operands, and after the last a slab of each subgroup, where it lays parts of its sums
 // that are beside one another, to be read by element.
@@ -381,7 +382,7 @@ Chunk chunk_of_other(uint from, uint k, uint n)
         UNROLL for (uint i = 0u; i < B_HELD; i++)                                                                    \
             UNROLL for (uint p = 0u; p < PIECES; p++)                                                                \
                 tiles[A_TILE + (p * B_LINES + line_b + i % B_LOADS * step_b) * B_PITCH + kept_b +                    \
-                      i / B_LOADS * (SUBGROUP_COLUMNS / 8u)] = WORDS_OF(held_b[i], p);                               \
+                      i / B_LOADS * HALF_CHUNKS] = WORDS_OF(held_b[i], p);                                           \
     }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -401,8 +402,11 @@ void main()
     Chunk held_a[A_HELD], held_b[B_HELD];
     uint line_a = self / A_CHUNKS, place_a = self % A_CHUNKS, step_a = INVOCATIONS / A_CHUNKS;
     uint line_b = self / B_PLACES, place_b = self % B_PLACES, step_b = INVOCATIONS / B_PLACES;
-    const uint subgroup_chunks = max(SUBGROUP_COLUMNS / 8u, 1u);
-    uint kept_b = place_b / subgroup_chunks * (subgroup_chunks * B_OPERANDS) + place_b % subgroup_chunks;
+#if PAIRED
+    uint kept_b = place_b / HALF_CHUNKS * (2u * HALF_CHUNKS) + place_b % HALF_CHUNKS;
+#else
+    uint kept_b = place_b;
+#endif
     const uint a_line = A_TURNED != 0 ? A_INNER : A_ROW, next_a = A_TURNED != 0 ? TILE_K * a_line / 8u : TILE_K / 8u;
     const uint b_line = B_TURNED != 0 ? B_COLUMN : B_INNER, next_b = B_TURNED != 0 ? TILE_K / 8u : TILE_K * b_line / 8u;
     uint at_a = place_a + (A_TURNED != 0 ? from_a + (begin + line_a) * a_line + first_m
