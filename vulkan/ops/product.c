@@ -45,7 +45,7 @@ void wnn_product_gather(struct shader *shader, const struct gather *from)
     wnn_shader_fixed(shader, "DILATION_X", from->dilations[1]);
 }
 
-// Adds "v" to the sums of four elements beside one another, from i on: what c has for them.
+// The text of what c has for the four elements from i on.
 static void add_quad_of_c(struct shader *shader, const struct product *p)
 {
     bool together = p->c_dims[1] % 4 == 0, aligned = p->c_steps[0] % 4 == 0;
