@@ -3,6 +3,7 @@
 // Graphs with names in the place of sizes on Vulkan: at many sizes they compute what graphs do that were
 // recorded for these, of few sizes alone shaders are compiled, and weights are on the device once.
 
+#include "conformance/backends.h"
 #include "conformance/unit/runtime_fixture.h"
 #include "vulkan/vulkan.h"
 
@@ -33,6 +34,7 @@ struct recording {
 #define NAME(i) (NAMED + (i))
 
 static size_t compiled;
+static const struct backend *backend = &wnn_backend_vulkan;
 
 static size_t load(const void *key, size_t length, void *data, size_t capacity, void *userdata)
 {
@@ -57,8 +59,7 @@ static WNNContext create(void)
     descriptor.limits = &limits;
     descriptor.threadCount = 2;
     descriptor.cache = &cache;
-    return wnn_create_context_on(&wnn_backend_vulkan, &descriptor, &context) == WNNStatus_Success ? context
-                                                                                                  : NULL;
+    return wnn_create_context_on(backend, &descriptor, &context) == WNNStatus_Success ? context : NULL;
 }
 
 static bool has_device(void)
@@ -244,6 +245,34 @@ static void record_reader(struct recording *r)
     WNNReduceOptions most = WNN_REDUCE_OPTIONS_INIT;
     most.axes = (WNNUint32List){(const uint32_t[]){0}, 1};
     output(r, wnnGraphBuilderReduceMax(b, x, &most));
+}
+
+static WNNOperand halves(struct recording *r, WNNOperand x)
+{
+    return wnnGraphBuilderCast(r->builder, x, WNNDataType_Float16, NULL);
+}
+
+// Images of three channels and of any height (n), as float16: a convolution, and SwiGLU of its lines.
+static void record_lines(struct recording *r)
+{
+    WNNGraphBuilder b = r->builder;
+    WNNOperand x = halves(r, INPUT(r, 1, NAME(0), 13, 3)), gates, ups;
+    WNNConv2dOptions conv = WNN_CONV2D_OPTIONS_INIT;
+    conv.padding = (WNNUint32List){(const uint32_t[]){2, 2, 2, 2}, 4};
+    conv.strides = (WNNUint32List){(const uint32_t[]){2, 2}, 2};
+    conv.inputLayout = WNNInputOperandLayout_NHWC;
+    conv.filterLayout = WNNConv2dFilterOperandLayout_OHWI;
+    conv.bias = halves(r, CONSTANT(r, 32));
+    x = wnnGraphBuilderConv2d(b, x, halves(r, CONSTANT(r, 32, 5, 5, 3)), &conv);
+    WNNPool2dOptions pool = WNN_POOL2D_OPTIONS_INIT;
+    pool.windowDimensions = (WNNUint32List){(const uint32_t[]){1, 7}, 2};
+    pool.layout = WNNInputOperandLayout_NHWC;
+    x = wnnGraphBuilderAveragePool2d(b, x, &pool); // [1, n / 2, 1, 32]
+    x = RESHAPE(r, x, size_of(x, 1), 32);
+    gates = wnnGraphBuilderMatmul(b, x, halves(r, CONSTANT(r, 32, 48)), NULL);
+    ups = wnnGraphBuilderMatmul(b, x, halves(r, CONSTANT(r, 32, 48)), NULL);
+    gates = wnnGraphBuilderMul(b, gates, wnnGraphBuilderSigmoid(b, gates, NULL), NULL);
+    output(r, wnnGraphBuilderCast(b, wnnGraphBuilderMul(b, gates, ups, NULL), WNNDataType_Float32, NULL));
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -446,6 +475,15 @@ static void test_reader(void)
     run(&subject, 1, sizeof sizes / sizeof sizes[0], sizeof sizes / sizeof sizes[0] - 6, sizes);
 }
 
+static void test_matrices(void)
+{
+    struct subject subject = {.record = record_lines, .names = {"n"}};
+    static const uint32_t sizes[][MAX_NAMES] = {{12}, {34}, {40}, {100}, {71}, {9}, {141}};
+    backend = vulkan_matrices();
+    run(&subject, 1, sizeof sizes / sizeof sizes[0], 0, sizes);
+    backend = &wnn_backend_vulkan;
+}
+
 enum {
     SIDE = 256,
     LAYERS = 4
@@ -494,5 +532,6 @@ int main(int argc, char **argv)
     CASE(test_decoder());
     CASE(test_reader());
     CASE(test_weights());
+    CASE(test_matrices());
     return cases_end();
 }
