@@ -28,6 +28,10 @@ def integers(low, high, *shape, dtype=np.uint8):
     return random.integers(low, high, shape).astype(dtype)
 
 
+def signed(*shape):
+    return integers(1 - runtime.WEIGHT, runtime.WEIGHT, *shape, dtype=np.int8)
+
+
 def indices(*values):
     return np.array(values, np.int64)
 
@@ -301,7 +305,7 @@ def attentions():
     quantized_attention = functools.partial(one, "QAttention", num_heads=4, tolerance=1e-5)
     yield "QAttention", quantized_attention({"x": words}, "y", matrix | zeros, "x,w,b,xs,ws,,xz,wz")
     yield "QAttention mask", quantized_attention({"x": words}, "y", matrix | zeros | half, "x,w,b,xs,ws,m,xz,wz", unidirectional=1)
-    columns = {"w": integers(-99, 99, 16, 48, dtype=np.int8), "ws": np.abs(floats(48)) * np.float32(0.01), "wz": np.zeros(48, np.int8)}
+    columns = {"w": signed(16, 48), "ws": np.abs(floats(48)) * np.float32(0.01), "wz": np.zeros(48, np.int8)}
     yield "QAttention columns", quantized_attention({"x": words}, "y", matrix | zeros | columns, "x,w,b,xs,ws,,xz,wz")
     yield "QAttention past", quantized_attention({"x": words, "p": floats(2, 2, 4, 6, 4)}, "y,n", matrix | zeros,
                                                  "x,w,b,xs,ws,,xz,wz,p", unidirectional=1)
@@ -503,7 +507,7 @@ def quantizations():
     yield "QLinearConcat", quantized("QLinearConcat", "ys,yz,q,xs,xz,b,bs,bz", [2, 8], other | {"b": integers(0, 255, 3, 8)}, axis=0)
     condition = {"c": integers(0, 2, 2, 8).astype(bool)}
     yield "QLinearWhere", quantized("QLinearWhere", "c,q,xs,xz,b,bs,bz,ys,yz", [2, 8], other | condition)
-    weights = {"w": integers(-100, 100, 4, 3, 3, 3, dtype=np.int8), "ws": np.array([0.01, 0.02, 0.015, 0.005], np.float32),
+    weights = {"w": signed(4, 3, 3, 3), "ws": np.array([0.01, 0.02, 0.015, 0.005], np.float32),
                "wz": np.zeros(4, np.int8), "b": integers(-300, 300, 4, dtype=np.int32)}
     yield "QLinearConv", quantized("QLinearConv", "q,xs,xz,w,ws,wz,ys,yz,b", [1, 3, 8, 8], weights, domain="", kernel_shape=[3, 3],
                                    pads=[1, 1, 1, 1])
@@ -517,16 +521,16 @@ def quantizations():
     ends = {"xs": np.float32(0.02), "xz": np.uint8(120)}
     yield "QGemm real result", one("QGemm", bytes_, "y", linear | ends, "x,xs,xz,w,ws,wz,b", transB=1, tolerance=1e-5)
     yield "QGemm columns", one(
-        "QGemm", bytes_, "y", linear | ends | {"w": integers(-99, 99, 6, 8, dtype=np.int8), "ws": np.abs(floats(6)), "wz": np.zeros(6, np.int8)},
+        "QGemm", bytes_, "y", linear | ends | {"w": signed(6, 8), "ws": np.abs(floats(6)), "wz": np.zeros(6, np.int8)},
         "x,xs,xz,w,ws,wz", transB=1, tolerance=1e-5)
     more = {"w": integers(0, 200, 8, 6), **matrix, "b": floats(6)}
     yield "DynamicQuantizeMatMul", one("DynamicQuantizeMatMul", {"x": floats(4, 8)}, "y", more)
     yield "DynamicQuantizeMatMul columns", one(
         "DynamicQuantizeMatMul", {"x": floats(2, 4, 8)}, "y",
-        {"w": integers(-99, 99, 8, 6, dtype=np.int8), "ws": np.abs(floats(6)), "wz": np.zeros(6, np.int8)}, tolerance=1e-5)
+        {"w": signed(8, 6), "ws": np.abs(floats(6)), "wz": np.zeros(6, np.int8)}, tolerance=1e-5)
     yield "MatMulIntegerToFloat", one("MatMulIntegerToFloat", bytes_, "y", more | ends, "x,w,xs,ws,xz,wz,b", tolerance=1e-5)
     yield "MatMulIntegerToFloat columns", one(
-        "MatMulIntegerToFloat", bytes_, "y", ends | {"w": integers(-99, 99, 8, 6, dtype=np.int8), "ws": np.abs(floats(6))}, "x,w,xs,ws,xz",
+        "MatMulIntegerToFloat", bytes_, "y", ends | {"w": signed(8, 6), "ws": np.abs(floats(6))}, "x,w,xs,ws,xz",
         tolerance=1e-5)
     a, b = integers(0, 255, 3, 4), integers(0, 255, 4)
     yield "MulInteger", one("MulInteger", {"a": a, "b": b}, "y", {"az": np.uint8(7)}, "a,az,b",
@@ -537,12 +541,12 @@ def quantizations():
                                   {"s": np.abs(floats(6)), "z": integers(-9, 9, 6, dtype=np.int16)}, axis=1)
     yield "DynamicQuantizeLSTM", one(
         "DynamicQuantizeLSTM", {"x": floats(4, 2, 5)}, "y,h,c",
-        {"w": integers(-99, 99, 1, 5, 12, dtype=np.int8), "r": integers(-99, 99, 1, 3, 12, dtype=np.int8), "b": floats(1, 24),
+        {"w": signed(1, 5, 12), "r": signed(1, 3, 12), "b": floats(1, 24),
          "ws": np.array([0.005], np.float32), "wz": np.zeros(1, np.int8), "rs": np.array([0.006], np.float32), "rz": np.zeros(1, np.int8)},
         "x,w,r,b,,,,,ws,wz,rs,rz", hidden_size=3, tolerance=0.02)  # inputs are not quantized on the way
     yield "DynamicQuantizeLSTM columns", one(
         "DynamicQuantizeLSTM", {"x": floats(4, 2, 5)}, "y,h,c",
-        {"w": integers(-99, 99, 2, 5, 12, dtype=np.int8), "r": integers(-99, 99, 2, 3, 12, dtype=np.int8),
+        {"w": signed(2, 5, 12), "r": signed(2, 3, 12),
          "ws": np.abs(floats(2, 12)) * np.float32(0.005), "wz": np.zeros((2, 12), np.int8),
          "rs": np.abs(floats(2, 12)) * np.float32(0.005), "rz": np.zeros((2, 12), np.int8)},
         "x,w,r,,,,,,ws,wz,rs,rz", hidden_size=3, direction="bidirectional", tolerance=0.02)

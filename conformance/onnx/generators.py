@@ -7,7 +7,7 @@ import zlib
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from runtime import Case, one
+from runtime import WEIGHT, Case, one
 
 REAL = [np.float32]
 WHOLE = [np.int32, np.int64]
@@ -1141,7 +1141,7 @@ def _(g, op):
 @operator("MatMulInteger", versions=[10])
 def _(g, op):
     kind, n, k, m, batch = g.pick([np.uint8, np.int8]), g.size(), g.size(), g.size(), g.shape(0, 1)
-    inputs, constants, order = {"a": g.data([*batch, n, k], np.uint8, 0, 255)}, {"b": g.data([k, m], kind, -99, 99)}, "a,b"
+    inputs, constants, order = {"a": g.data([*batch, n, k], np.uint8, 0, 255)}, {"b": g.data([k, m], kind, 1 - WEIGHT, WEIGHT)}, "a,b"
     if g.chance():
         constants["az"] = np.array(g.size(0, 200), np.uint8)
         order += ",az"
@@ -1166,7 +1166,7 @@ def _(g, op):
     kernel, more, size = window(g, 2, [g.size(2, 6), g.size(2, 6)])
     cin, cout, each = groups * g.size(1, 2), groups * g.size(1, 2), g.chance()
     constants = {"xs": np.float32(0.02), "xz": np.uint8(g.size(0, 200)),
-                 "w": g.data([cout, cin // groups, *kernel], np.int8, -99, 99),
+                 "w": g.data([cout, cin // groups, *kernel], np.int8, 1 - WEIGHT, WEIGHT),
                  "ws": np.abs(g.data([cout] if each else [])) * np.float32(0.01) + np.float32(0.001),
                  "wz": np.zeros([cout] if each else [], np.int8), "ys": np.float32(0.31), "yz": np.uint8(120)}
     constants["ws"] = np.asarray(constants["ws"], np.float32)
