@@ -222,55 +222,24 @@ static void run(const struct test_case *t)
     compare(t, &p, readback.mapped);
 }
 
+// Images of these sizes, whose channels come last.
+#define IMAGES(height, width, depth)                                                                         \
+    .in_height = (height), .in_width = (width), .channels = (depth), .image = (height) * (width) * (depth),  \
+    .line = (width) * (depth), .pixel = (depth)
+
 static void test_products(WNNDataType type)
 {
-    static const struct gather gathered = {.in_height = 9,
-                                           .in_width = 11,
-                                           .out_height = 4,
-                                           .out_width = 6,
-                                           .filter_width = 2,
-                                           .channels = 16,
-                                           .image = 9 * 11 * 16,
-                                           .line = 11 * 16,
-                                           .pixel = 16,
-                                           .padding = {1, 2},
-                                           .strides = {2, 2},
+    static const struct gather gathered = {IMAGES(9, 11, 16),  .out_height = 4,   .out_width = 6,
+                                           .filter_width = 2,  .padding = {1, 2}, .strides = {2, 2},
                                            .dilations = {3, 2}},
-                               padded = {.in_height = 9,
-                                         .in_width = 11,
-                                         .out_height = 5,
-                                         .out_width = 6,
-                                         .filter_width = 7,
-                                         .channels = 3,
-                                         .image = 9 * 11 * 3,
-                                         .line = 11 * 3,
-                                         .pixel = 3,
-                                         .padding = {3, 3},
-                                         .strides = {2, 2},
+                               padded = {IMAGES(9, 11, 3),   .out_height = 5,   .out_width = 6,
+                                         .filter_width = 7,  .padding = {3, 3}, .strides = {2, 2},
                                          .dilations = {1, 1}},
-                               narrow = {.in_height = 6,
-                                         .in_width = 3,
-                                         .out_height = 6,
-                                         .out_width = 5,
-                                         .filter_width = 11,
-                                         .channels = 1,
-                                         .image = 18,
-                                         .line = 3,
-                                         .pixel = 1,
-                                         .padding = {2, 6},
-                                         .strides = {1, 1},
+                               narrow = {IMAGES(6, 3, 1),    .out_height = 6,   .out_width = 5,
+                                         .filter_width = 11, .padding = {2, 6}, .strides = {1, 1},
                                          .dilations = {2, 1}},
-                               of_three = {.in_height = 9,
-                                           .in_width = 11,
-                                           .out_height = 4,
-                                           .out_width = 5,
-                                           .filter_width = 3,
-                                           .channels = 3,
-                                           .image = 9 * 11 * 3,
-                                           .line = 11 * 3,
-                                           .pixel = 3,
-                                           .padding = {0, 0},
-                                           .strides = {2, 2},
+                               of_three = {IMAGES(9, 11, 3),   .out_height = 4,   .out_width = 5,
+                                           .filter_width = 3,  .padding = {0, 0}, .strides = {2, 2},
                                            .dilations = {1, 1}};
     const struct test_case cases[] = {
         {.rows = 35, .columns = 18, .inner = 37},

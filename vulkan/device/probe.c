@@ -65,11 +65,12 @@ bool wnn_probe_read(const float in[PROBE_IN], const uint32_t out[PROBE_OUT], str
     for (unsigned i = 0; i < PROBE_COUNT; i++) {
         uint32_t bits;
         memcpy(&bits, &b[i], sizeof bits);
+        uint16_t half = wnn_half_from_float(a[i]);
         float product = a[i] * b[i], expanded = wnn_half_to_float((uint16_t)bits),
-              nearest = wnn_half_to_float(wnn_half_from_float(a[i]));
+              nearest = wnn_half_to_float(half);
         right = right && results[i] == (sum += in[i]);
         once = once && rests[i] == (float)((double)a[i] * b[i] - product);
-        exact = exact && halves[i] == wnn_half_from_float(a[i]) &&
+        exact = exact && halves[i] == half &&
                 (expanded != expanded || memcmp(&floats[i], &expanded, sizeof expanded) == 0);
         within = within && memcmp(&rounded[i], &nearest, sizeof nearest) == 0;
     }

@@ -426,9 +426,9 @@ bool wnn_lower_cooperative(struct lowering *lowering, const struct product *p)
     bool paired = wnn_product_partner(lowering) != NULL, odd = wnn_product_is_odd(p, type);
     struct product all = *p; // with the columns of both
     all.columns *= paired ? 2 : 1;
-    all.inner = depth_of(p, type == WNNDataType_Float16);
-    size_t scratch = paired ? 1 : lowering->scratch.bytes / sizeof(float) / p->out->count;
     struct operands with = operands_of(p, type, paired);
+    all.inner = depth_of(p, with.half);
+    size_t scratch = paired ? 1 : lowering->scratch.bytes / sizeof(float) / p->out->count;
     struct schedule schedule;
     if ((odd && scratch == 0) || !choose(can, &all, &with, scratch, &schedule)) {
         lowering->reason = "no tile of matrix units fits the device";

@@ -307,6 +307,10 @@ Chunk chunk_of_a(uint from, uint m, uint k)
 #define CHUNK_A(i, k0) chunk_of_a(from_a, first_m + line_a + (i) * step_a, (k0) + place_a * 8u)
 #endif
 
+// Columns beside one another, of b or of the other's matrix.
+#define CHUNK_BESIDE(chunk, k, n)                                                                                    \
+    ((n) < COLUMNS && IS_INNER(k) ? chunk(from_b + INNER_OF(k) * B_INNER + (n), COLUMNS - (n)) : no_chunk())
+
 #if WHOLE_B
 #define CHUNK_B(i, k0) b_whole(at_b + (i) * (step_b * b_line / 8u))
 #elif B_TURNED
@@ -322,21 +326,13 @@ Chunk chunk_of_b(uint from, uint k, uint n)
 }
 #define CHUNK_B(i, k0) chunk_of_b(from_b, (k0) + place_b * 8u, first_n + line_b + (i) * step_b)
 #else
-Chunk chunk_of_b(uint from, uint k, uint n)
-{
-    return n < COLUMNS && IS_INNER(k) ? b_chunk(from + INNER_OF(k) * B_INNER + n, COLUMNS - n) : no_chunk();
-}
-#define CHUNK_B(i, k0) chunk_of_b(from_b, (k0) + line_b + (i) * step_b, first_n + place_b * 8u)
+#define CHUNK_B(i, k0) CHUNK_BESIDE(b_chunk, (k0) + line_b + (i) * step_b, first_n + place_b * 8u)
 #endif
 
 #if PAIRED && WHOLE_B
 #define CHUNK_OTHER(i, k0) other_whole(at_b + (i) * (step_b * b_line / 8u))
 #elif PAIRED
-Chunk chunk_of_other(uint from, uint k, uint n)
-{
-    return n < COLUMNS && k < INNER ? other_chunk(from + k * B_INNER + n, COLUMNS - n) : no_chunk();
-}
-#define CHUNK_OTHER(i, k0) chunk_of_other(from_b, (k0) + line_b + (i) * step_b, first_n + place_b * 8u)
+#define CHUNK_OTHER(i, k0) CHUNK_BESIDE(other_chunk, (k0) + line_b + (i) * step_b, first_n + place_b * 8u)
 #else
 #define CHUNK_OTHER(i, k0) no_chunk()
 #endif
