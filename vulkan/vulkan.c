@@ -110,7 +110,7 @@ static struct fused fused_of(const struct expression *fused, const struct tensor
 // `in` and `out` have the regions of the operands. What was chosen stands in the lowering then.
 static bool lower_node(struct vulkan *vulkan, const struct gpu_operator *row, struct program *program,
                        const struct node *node, struct tensor *in, struct tensor *out, struct region scratch,
-                       struct lowering *lowering, struct error *error)
+                       uint64_t work_beside, struct lowering *lowering, struct error *error)
 {
     *lowering = (struct lowering){.gpu = &vulkan->gpu,
                                   .program = program,
@@ -119,7 +119,8 @@ static bool lower_node(struct vulkan *vulkan, const struct gpu_operator *row, st
                                   .late = wnn_node_is_late(node),
                                   .in = in,
                                   .out = out,
-                                  .scratch = scratch};
+                                  .scratch = scratch,
+                                  .work_beside = work_beside};
     const struct expression *fused = wnn_fused(node, WNN_AT_OUTPUT);
     struct fused results, inputs[MAX_FUSED_INPUTS];
     if (!row->lower)
@@ -280,12 +281,32 @@ static bool describe_deferred(struct executable *executable, const struct node *
     return true;
 }
 
+static uint64_t work_of(const struct node *node)
+{
+    if (node->lowering == WNN_LOWER_VIEW || node->deferred)
+        return 0;
+    return wnn_op_work((enum op)node->op, node->in, &node->out[0]->type, 1, node->attrs);
+}
+
+// Of the nodes from `first` on that are on its level.
+static uint64_t work_of_level(const struct graph *graph, size_t first)
+{
+    uint64_t work = 0;
+    for (size_t i = first; i < graph->node_count && graph->nodes[i]->level == graph->nodes[first]->level; i++)
+        if (!wnn_add(work, work_of(graph->nodes[i]), &work))
+            return UINT64_MAX;
+    return work;
+}
+
 static bool lower_nodes(struct vulkan *vulkan, struct executable *executable, struct error *error)
 {
     struct graph *graph = &executable->plan->graph;
+    uint64_t level_work = 0;
     wnn_settle_deferred(&vulkan->gpu, graph);
     for (size_t i = 0; i < graph->node_count; i++) {
         struct node *node = graph->nodes[i];
+        if (i == 0 || node->level != graph->nodes[i - 1]->level)
+            level_work = work_of_level(graph, i);
         node->kernel = node->deferred ? "readers" : "view";
         node->reason = node->deferred ? "a dispatch more would take longer" : NULL;
         if (node->lowering == WNN_LOWER_VIEW || node->deferred)
@@ -303,7 +324,7 @@ static bool lower_nodes(struct vulkan *vulkan, struct executable *executable, st
         struct region scratch = {&executable->variables[0], node->scratch_offset, node->scratch_bytes};
         struct lowering lowering;
         if (!lower_node(vulkan, wnn_gpu_operators[node->op], &executable->program, node, tensors,
-                        tensors + in_count, scratch, &lowering, error))
+                        tensors + in_count, scratch, level_work - work_of(node), &lowering, error))
             return false;
         node->kernel = lowering.kernel ? lowering.kernel : "copy";
         node->reason = lowering.reason;
@@ -518,7 +539,7 @@ static bool run_single(struct vulkan *vulkan, const struct gpu_operator *row, st
     struct tensor *outputs = single->tensors + in_count;
     if (!wnn_buffer_create(gpu, at + wnn_aligned(scratch), BUFFER_WRITABLE, &single->buffer, error) ||
         !wnn_gpu_upload(gpu, &single->program.command_pool, single->uploads, uploads, error) ||
-        !lower_node(vulkan, row, &single->program, node, single->tensors, outputs, room, &lowering, error))
+        !lower_node(vulkan, row, &single->program, node, single->tensors, outputs, room, 0, &lowering, error))
         return false;
     const struct buffer *from = &single->buffer;
     size_t begin = node->out_count ? outputs[0].region.offset : at, bytes = at - begin;

@@ -11,28 +11,31 @@
 // Tiles
 // ---------------------------------------------------------------------------------------------------------------
 
-// What a work group makes at once, and the share of a subgroup of it. How long that takes on an H100 or H200,
-// in microseconds: around the steps along k, once and for each work group that a processor has after another;
-// a step, if a processor has nothing else to do; and if it has enough.
+// What a work group makes at once, the share of a subgroup of it, and how many share that along k. How long
+// it takes on an H100 or H200, in microseconds: around the steps along k, once and for each work group that a
+// processor has after another; a step, if a processor has nothing else to do; and if it has enough.
 struct tile {
-    uint32_t m, n, k, subgroup_m, subgroup_n;
+    uint32_t m, n, k, subgroup_m, subgroup_n, slices;
     float start, round, step, busy;
 };
 static const struct tile half_tiles[COOPERATIVE_TILES] = {
-    {128, 128, 64, 64, 64, 8, 1.5f, 0.93f, 0.74f},   {64, 64, 64, 32, 32, 5, 0.55f, 0.46f, 0.32f},
-    {32, 64, 64, 16, 32, 4, 0.4f, 0.37f, 0.23f},     {32, 32, 64, 16, 16, 2.4f, 0, 0.32f, 0.23f},
-    {16, 64, 64, 16, 16, 2.5f, 0, 0.8f, 0.27f},      {128, 128, 64, 64, 32, 7, 1.5f, 0.87f, 0.93f},
-    {96, 128, 64, 48, 64, 9.5f, 0.5f, 0.72f, 0.62f}, {192, 128, 64, 48, 64, 6.5f, 3, 1.1f, 1.1f}};
-static const struct tile single_tiles[COOPERATIVE_TILES] = {{128, 128, 16, 64, 64, 16, 0, 1.34f, 1.02f},
-                                                            {64, 64, 32, 32, 32, 3, 0, 1.17f, 0.69f},
-                                                            {32, 64, 32, 16, 32, 3.5f, 0, 0.7f, 0.5f},
-                                                            {32, 32, 32, 16, 16, 3, 0, 0.46f, 0.34f},
-                                                            {16, 64, 32, 16, 16, 3, 0, 0.5f, 0.4f}};
+    {128, 128, 64, 64, 64, 1, 8, 1.5f, 0.93f, 0.74f},   {64, 64, 64, 32, 32, 1, 5, 0.55f, 0.46f, 0.32f},
+    {32, 64, 64, 16, 32, 1, 4, 0.4f, 0.37f, 0.23f},     {32, 32, 64, 16, 16, 1, 2.4f, 0, 0.32f, 0.23f},
+    {16, 64, 64, 16, 16, 1, 2.5f, 0, 0.8f, 0.27f},      {128, 128, 64, 64, 32, 1, 7, 1.5f, 0.87f, 0.93f},
+    {96, 128, 64, 48, 64, 1, 9.5f, 0.5f, 0.72f, 0.62f}, {192, 128, 64, 48, 64, 1, 6.5f, 3, 1.1f, 1.1f},
+    {96, 128, 64, 48, 64, 2, 8, 1.5f, 0.65f, 0.65f}};
+static const struct tile single_tiles[COOPERATIVE_TILES] = {{128, 128, 16, 64, 64, 1, 16, 0, 1.34f, 1.02f},
+                                                            {64, 64, 32, 32, 32, 1, 3, 0, 1.17f, 0.69f},
+                                                            {32, 64, 32, 16, 32, 1, 3.5f, 0, 0.7f, 0.5f},
+                                                            {32, 32, 32, 16, 16, 1, 3, 0, 0.46f, 0.34f},
+                                                            {16, 64, 32, 16, 16, 1, 3, 0, 0.5f, 0.4f}};
 
 enum {
     PIECES = 3,       // of a float32
     PROCESSORS = 132, // of an H100 or H200
     MAX_SPLITS = 16,
+    PAST_INNER = 1024,
+    PAST_ROUNDS = 16,        // see reads_past_cache
     PLANNED_SPLITS = 8,      // that scratch memory is planned for,
     FEW_PARTIALS = 1 << 20,  // of so many sums, of MIN_ROWS or fewer;
     MANY_PARTIALS = 1 << 22, // or of so many, of more rows,
@@ -48,40 +51,52 @@ struct schedule {
     uint32_t tiles_m, tiles_n;
 };
 
-// What a product is computed with.
+// What a product is computed with, and beside.
 struct operands {
     bool half, paired; // paired: with another product
     bool a_turned, b_turned;
+    bool reads;    // what is fused with it reads as much as there are results
+    double beside; // microseconds of the device that what runs at the same time takes
 };
+
+static uint32_t subgroups_of(const struct tile *tile)
+{
+    return tile->m / tile->subgroup_m * (tile->n / tile->subgroup_n) * tile->slices;
+}
 
 static bool tile_fits(const struct capabilities *can, const struct tile *tile, const struct matrix_size *size,
                       const struct operands *with)
 {
     bool a_turned = with->a_turned, b_turned = with->b_turned;
     uint32_t pieces = with->half ? 1 : PIECES, subgroup_columns = tile->subgroup_n / (with->paired ? 2 : 1);
-    uint32_t invocations = tile->m / tile->subgroup_m * (tile->n / tile->subgroup_n) * can->subgroup;
+    uint32_t subgroups = subgroups_of(tile), invocations = subgroups * can->subgroup;
     uint32_t a_lines = a_turned ? tile->k : tile->m, a_chunks = (a_turned ? tile->m : tile->k) / 8;
     uint32_t b_lines = b_turned ? tile->n : tile->k, b_chunks = (b_turned ? tile->k : tile->n) / 8;
-    uint32_t subgroups = tile->m / tile->subgroup_m * (tile->n / tile->subgroup_n);
     uint32_t steps = pieces * 16 * (a_lines * (a_chunks + 1) + b_lines * (b_chunks + 1)),
              slabs = 4 * subgroups * size->m * (tile->subgroup_n + 4), shared = steps > slabs ? steps : slabs;
     return invocations <= can->invocations && invocations % a_chunks == 0 && invocations % b_chunks == 0 &&
            a_lines * a_chunks % invocations == 0 && b_lines * b_chunks % invocations == 0 &&
            shared <= can->shared_bytes && tile->subgroup_m % size->m == 0 &&
-           subgroup_columns % size->n == 0 && tile->k % size->k == 0 &&
-           size->m * subgroup_columns % (4 * can->subgroup) == 0;
+           subgroup_columns % size->n == 0 && tile->k / tile->slices % size->k == 0 &&
+           size->m * subgroup_columns % (4 * can->subgroup * tile->slices) == 0;
 }
 
-// How long a product takes, in microseconds, if nobody else is at work: splits cost a dispatch, and memory.
-static double time_of(const struct product *p, const struct tile *tile, uint32_t splits)
+// How long a product takes, in microseconds, until what runs beside it is done, too, which keeps processors
+// busy for so long: splits cost a dispatch, and memory; what is fused and reads as much as there are results
+// is read by the splits' sum at once, and without splits part by part.
+static double time_of(const struct product *p, const struct tile *tile, uint32_t splits,
+                      const struct operands *with)
 {
     double groups =
         (double)wnn_divide_up(p->rows, tile->m) * wnn_divide_up(p->columns, tile->n) * p->matrices * splits;
     double rounds = ceil(groups / PROCESSORS),
            steps = wnn_divide_up(wnn_divide_up(p->inner, splits), tile->k);
-    double step = rounds * tile->busy > tile->step ? rounds * tile->busy : tile->step;
+    double alone = steps * tile->step, busy = steps * rounds * tile->busy + with->beside;
     double sums = (double)p->rows * p->columns * p->matrices * splits;
-    return tile->start + rounds * tile->round + steps * step + (splits > 1 ? 2.5 + sums * 2e-6 : 0);
+    double end = splits > 1    ? 2.5 + sums * 8e-7
+                 : with->reads ? tile->subgroup_m * tile->subgroup_n * 0.0025
+                               : 0;
+    return tile->start + rounds * tile->round + (busy > alone ? busy : alone) + end;
 }
 
 uint32_t wnn_splits_for_units(const struct product *p)
@@ -114,7 +129,7 @@ static bool choose(const struct capabilities *can, const struct product *p, cons
             continue;
         uint32_t first = can->matrix_tile > 0 && most > 1 ? most : 1;
         for (uint32_t s = first; s == first || s <= most; s++) {
-            double time = time_of(p, &tiles[i], s);
+            double time = time_of(p, &tiles[i], s, with);
             if (time >= least)
                 continue;
             least = time;
@@ -170,18 +185,19 @@ static uint32_t depth_of(const struct product *p, bool half)
 
 // <name>_chunk(at, rest): eight elements, zeros from `rest` on, which is a multiple of `unit`.
 // <name>_single(chunk, e, at): puts one in place e, where zero is.
-// <name>_whole(at), of float16 with a unit of eight: the chunk of that number. Returns the binding.
+// <name>_whole(at), of float16 with a unit of eight: the chunk of that number. `past`: units of 16 bytes are
+// read past the first cache. Returns the binding.
 static unsigned add_operand(struct shader *shader, const char *name, const struct tensor *tensor,
-                            unsigned unit)
+                            unsigned unit, bool past)
 {
     unsigned k = shader->binding_count;
     bool half = tensor->type == WNNDataType_Float16;
     wnn_shader_input(shader, name, tensor, FORM_VALUE);
     if (unit * (half ? 2 : 4) >= 16)
         wnn_shader_text(shader,
-                        "layout(std430, set = 0, binding = %u) readonly buffer U%u { uvec4 u%u[]; };\n"
+                        "layout(std430, set = 0, binding = %u) %sreadonly buffer U%u { uvec4 u%u[]; };\n"
                         "#define %s_quad(at) u%u[(base%u >> 2) + ((at) >> %u)]\n",
-                        k, k, k, name, k, k, half ? 3 : 2);
+                        k, past ? "coherent " : "", k, k, name, k, k, half ? 3 : 2);
     if (half)
         wnn_shader_text(shader,
                         "void %s_single(inout Chunk chunk, uint e, uint at) { chunk[e / 2u] |= "
@@ -257,10 +273,11 @@ static void describe_tile(struct shader *shader, const struct schedule *schedule
     wnn_shader_define(shader, "TILE_K", "%uu", tile->k);
     wnn_shader_define(shader, "SUBGROUP_M", "%uu", tile->subgroup_m);
     wnn_shader_define(shader, "SUBGROUP_N", "%uu", tile->subgroup_n);
+    wnn_shader_define(shader, "SLICES", "%u", tile->slices);
     wnn_shader_define(shader, "BAND", "8u");
     wnn_shader_define(shader, "SUBGROUP_ROOM", "%d", tile->subgroup_m < 64);
     wnn_shader_number(shader, "SPLIT", schedule->split);
-    shader->local_size = tile->m / tile->subgroup_m * (tile->n / tile->subgroup_n) * can->subgroup;
+    shader->local_size = subgroups_of(tile) * can->subgroup;
 }
 
 static void describe_components(struct shader *shader, bool half)
@@ -279,8 +296,35 @@ static void describe_components(struct shader *shader, bool half)
 
 static struct operands operands_of(const struct product *p, WNNDataType type, bool paired)
 {
-    return (struct operands){type == WNNDataType_Float16, paired, !p->gather && p->a_inner != 1,
-                             p->b_inner == 1};
+    return (struct operands){.half = type == WNNDataType_Float16,
+                             .paired = paired,
+                             .a_turned = !p->gather && p->a_inner != 1,
+                             .b_turned = p->b_inner == 1};
+}
+
+// Microseconds that the device takes for so many multiplications in tiles that suit it.
+static double time_of_work(uint64_t work, bool half)
+{
+    const struct tile *tile = half ? &half_tiles[0] : &single_tiles[0];
+    return (double)work / ((double)tile->m * tile->n * tile->k) * tile->busy / PROCESSORS;
+}
+
+static bool reads_as_much(const struct fused *fused, size_t count)
+{
+    for (unsigned i = 0; fused && i < fused->input_count; i++)
+        if (!fused->inputs[i].deferred && fused->inputs[i].count == count)
+            return true;
+    return false;
+}
+
+// Large tiles that a processor has at the same time have hardly an operand in common: the first cache would
+// be filled for nothing, which on an H100 takes 3 to 5 % of the time. Not so pixels, of which neighbors see
+// the same, few steps, tiles so many that processors drift apart, or columns of two products.
+static bool reads_past_cache(const struct product *p, const struct schedule *schedule, bool paired)
+{
+    uint64_t groups = (uint64_t)schedule->tiles_m * schedule->tiles_n * schedule->splits * p->matrices;
+    return !p->gather && !paired && schedule->tile.subgroup_m == 64 && schedule->tile.subgroup_n == 64 &&
+           schedule->split >= PAST_INNER && groups > PROCESSORS && groups <= PAST_ROUNDS * PROCESSORS;
 }
 
 static void multiply(struct lowering *lowering, const struct product *p, const struct schedule *schedule,
@@ -290,7 +334,7 @@ static void multiply(struct lowering *lowering, const struct product *p, const s
     const struct deferred *partner = wnn_product_partner(lowering);
     struct operands with = operands_of(p, p->a->type, partner != NULL);
     bool half = with.half, a_turned = with.a_turned, b_turned = with.b_turned, whole = out == p->out,
-         runs = reads_runs(p, half);
+         runs = reads_runs(p, half), past = half && reads_past_cache(p, schedule, partner != NULL);
     const uint32_t a_steps[4] = {a_turned ? p->a_inner : p->a_row, a_turned ? p->rows : p->inner},
                    b_steps[2] = {b_turned ? p->b_column : p->b_inner, b_turned ? p->inner : p->columns},
                    pixel_steps[4] = {g ? g->channels : 0, g ? g->image : 0, g ? g->line : 0,
@@ -328,17 +372,17 @@ static void multiply(struct lowering *lowering, const struct product *p, const s
     wnn_shader_map(&shader, "a", p->rank, p->dims, p->a_steps, 0);
     wnn_shader_map(&shader, "b", p->rank, p->dims, p->b_steps, 0);
     wnn_shader_map(&shader, "out", p->rank, p->dims, p->out_steps, 0);
-    unsigned a = add_operand(&shader, "a", p->a, a_unit), b = 0;
+    unsigned a = add_operand(&shader, "a", p->a, a_unit, past), b = 0;
     if (p->weights)
         add_weights(&shader, p);
     else
-        b = add_operand(&shader, "b", p->b, b_unit);
+        b = add_operand(&shader, "b", p->b, b_unit, past);
     if (runs)
         add_run(&shader, "a", a);
     if (runs && b_turned)
         add_run(&shader, "b", b);
     if (partner) {
-        add_operand(&shader, "other", &partner->in[1], b_unit);
+        add_operand(&shader, "other", &partner->in[1], b_unit, past);
         wnn_product_partner_results(&shader, partner, p->out->type);
     }
     bool quads = wnn_shader_has_quads(lowering, out) && p->columns % 4 == 0 &&
@@ -427,6 +471,8 @@ bool wnn_lower_cooperative(struct lowering *lowering, const struct product *p)
     struct product all = *p; // with the columns of both
     all.columns *= paired ? 2 : 1;
     struct operands with = operands_of(p, type, paired);
+    with.reads = reads_as_much(lowering->fused, p->out->count);
+    with.beside = time_of_work(lowering->work_beside, with.half);
     all.inner = depth_of(p, with.half);
     size_t scratch = paired ? 1 : lowering->scratch.bytes / sizeof(float) / p->out->count;
     struct schedule schedule;

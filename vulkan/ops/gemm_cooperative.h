@@ -9,7 +9,7 @@
 #include "vulkan/ops/product.h"
 
 // How many tiles there are for a type, at most.
-#define COOPERATIVE_TILES 8
+#define COOPERATIVE_TILES 9
 
 // Whether a product can be computed along with another, whose operands are of the same shapes and which reads
 // the same first one: of a node that has no tensors yet.

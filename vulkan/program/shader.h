@@ -62,6 +62,7 @@ struct lowering {
     bool late;               // the graph is a specialization (graph.recorded)
     struct tensor *in, *out; // as node->in and node->out
     struct region scratch;   // node->scratch_bytes
+    uint64_t work_beside;    // multiply-adds of what may run at the same time
     // The family of its first dispatch, and why it is not another: static text, or NULL.
     const char *kernel, *reason;
 };

@@ -4,7 +4,8 @@
 // under the filter. A work group of SUBGROUPS subgroups makes a tile of TILE_M x TILE_N sums, TILE_K steps at a time, which
 // lie in shared memory as 16-bit numbers: those of float16 operands as they are, a float32 as PIECES bfloat16 that add
 // up to it. Of the products of pieces the six greatest are taken; what a matrix unit adds up is short, since it drops
-// bits that float32 would round.
+// bits that float32 would round. Where a tile has few subgroups to hide behind one another, SLICES of them share its
+// parts: each multiplies its own of the inner indices of a step, and their sums are added at the end.
 //
 // A PAIRED product is computed along with another, of the same rows and with as many columns, which what is fused with
 // it reads: of the columns of a subgroup the first half are those of b, the others the same ones of the other's matrix.
@@ -17,7 +18,9 @@
 #define EMULATED 3 // by the invocations of the work group: tests
 
 #define SUBGROUPS_N (TILE_N / SUBGROUP_N)
-#define SUBGROUPS (TILE_M / SUBGROUP_M * SUBGROUPS_N)
+#define SLICE_SUBGROUPS (TILE_M / SUBGROUP_M * SUBGROUPS_N)
+#define SUBGROUPS (SLICE_SUBGROUPS * SLICES)
+#define SLICED_K (PART_K * SLICES)
 #define PARTS_M (SUBGROUP_M / PART_M)
 #define PARTS_N (SUBGROUP_N / PART_N)
 #define INVOCATIONS (SUBGROUPS * SUBGROUP)
@@ -46,8 +49,18 @@
 #define B_TILE (PIECES * B_LINES * B_PITCH)
 #define SLAB_PITCH (SUBGROUP_N / 4u + 1u)
 #define SLAB (PART_M * SLAB_PITCH)
+#define SLICE_SLABS (SLICE_SUBGROUPS * SLAB)
 const uint SLABS = SUBGROUPS * SLAB;
 shared uvec4 tiles[A_TILE + B_TILE > SLABS ? A_TILE + B_TILE : SLABS];
+
+// Sums beside one another, from tiles[at] on: of all slices.
+uvec4 sums_at(uint at)
+{
+    vec4 sums = uintBitsToFloat(tiles[at]);
+    UNROLL for (uint s = 1u; s < SLICES; s++)
+        sums += uintBitsToFloat(tiles[at + s * SLICE_SLABS]);
+    return floatBitsToUint(sums);
+}
 
 // Elements that are written at once: COLUMNS is a multiple. They are made of sums that lie from tiles[at][e] on.
 #if PAIRED
@@ -62,9 +75,9 @@ shared uvec4 tiles[A_TILE + B_TILE > SLABS ? A_TILE + B_TILE : SLABS];
 #define WRITE_RESULTS(place, results) out_quad(place, results)
 vec4 results_of(uint at, uint e, uint place)
 {
-    uvec4 own = tiles[at];
+    uvec4 own = sums_at(at);
 #if PAIRED
-    uvec4 others = tiles[at + SUBGROUP_COLUMNS / 4u];
+    uvec4 others = sums_at(at + SUBGROUP_COLUMNS / 4u);
     return vec4(FINISHED(0u, place), FINISHED(1u, place + 1u), FINISHED(2u, place + 2u), FINISHED(3u, place + 3u));
 #else
     return finish_quad(scaled_quad(uintBitsToFloat(own), place), place);
@@ -77,9 +90,9 @@ vec4 results_of(uint at, uint e, uint place)
 WORD results_of(uint at, uint e, uint place)
 {
     WORD word = WORD(0u);
-    uvec4 own = tiles[at];
+    uvec4 own = sums_at(at);
 #if PAIRED
-    uvec4 others = tiles[at + SUBGROUP_COLUMNS / 4u];
+    uvec4 others = sums_at(at + SUBGROUP_COLUMNS / 4u);
 #endif
     UNROLL for (uint w = 0u; w < PER; w++)
         put(word, w, FINISHED(e + w, place + w));
@@ -87,7 +100,7 @@ WORD results_of(uint at, uint e, uint place)
 }
 #endif
 #define ROW_ITEMS (SUBGROUP_COLUMNS / BESIDE)
-#define ITEMS (PART_M * ROW_ITEMS / SUBGROUP)
+#define ITEMS (PART_M * ROW_ITEMS / (SUBGROUP * SLICES))
 #define AT_ONCE (ITEMS < 4u ? ITEMS : 4u)
 #define OUTSIDE 0xFFFFFFFFu
 
@@ -184,10 +197,13 @@ void write_own(uint index, Sum sum)
 #if MATRICES == EMULATED
 #define SUBGROUP_INDEX (gl_LocalInvocationIndex / SUBGROUP)
 #define LANE (gl_LocalInvocationIndex % SUBGROUP)
-#define MEET() barrier()
 #else
 #define SUBGROUP_INDEX gl_SubgroupID
 #define LANE gl_SubgroupInvocationID
+#endif
+#if MATRICES == EMULATED || SLICES > 1
+#define MEET() barrier()
+#else
 #define MEET() subgroupBarrier()
 #endif
 
@@ -337,14 +353,15 @@ Chunk chunk_of_b(uint from, uint k, uint n)
 #define CHUNK_OTHER(i, k0) no_chunk()
 #endif
 
-// Where part i or j of the rows or columns of a subgroup lies at inner index k of a tile.
+// Where part i or j of the rows or columns of a subgroup lies at inner index k of a tile, which is the first slice's.
+#define SUBGROUP_K(k) (slice * PART_K + (k))
 #define PLACE_A(p, i, k)                                                                                             \
-    (A_TURNED != 0 ? ((p) * A_LINES + (k)) * A_PITCH + (subgroup_m + (i) * PART_M) / 8u                              \
-                   : ((p) * A_LINES + subgroup_m + (i) * PART_M) * A_PITCH + (k) / 8u)
+    (A_TURNED != 0 ? ((p) * A_LINES + SUBGROUP_K(k)) * A_PITCH + (subgroup_m + (i) * PART_M) / 8u                    \
+                   : ((p) * A_LINES + subgroup_m + (i) * PART_M) * A_PITCH + SUBGROUP_K(k) / 8u)
 #define PLACE_B(p, j, k)                                                                                             \
     (A_TILE +                                                                                                        \
-     (B_TURNED != 0 ? ((p) * B_LINES + subgroup_n + (j) * PART_N) * B_PITCH + (k) / 8u                               \
-                    : ((p) * B_LINES + (k)) * B_PITCH + (subgroup_n + (j) * PART_N) / 8u))
+     (B_TURNED != 0 ? ((p) * B_LINES + subgroup_n + (j) * PART_N) * B_PITCH + SUBGROUP_K(k) / 8u                     \
+                    : ((p) * B_LINES + SUBGROUP_K(k)) * B_PITCH + (subgroup_n + (j) * PART_N) / 8u))
 #define READ_PARTS(at, k)                                                                                            \
     {                                                                                                                \
         UNROLL for (uint i = 0u; i < PARTS_M; i++)                                                                   \
@@ -393,7 +410,9 @@ void main()
     uint first_m = (band + place % height) * TILE_M, first_n = place / height * TILE_COLUMNS;
     uint from_a = a_index(matrix), from_b = b_index(matrix);
     uint begin = split * SPLIT, end = min(begin + SPLIT, DEPTH);
-    uint subgroup_m = SUBGROUP_INDEX / SUBGROUPS_N * SUBGROUP_M, subgroup_n = SUBGROUP_INDEX % SUBGROUPS_N * SUBGROUP_N;
+    uint slice = SLICES > 1 ? SUBGROUP_INDEX / SLICE_SUBGROUPS : 0u;
+    uint within = SUBGROUP_INDEX - slice * SLICE_SUBGROUPS;
+    uint subgroup_m = within / SUBGROUPS_N * SUBGROUP_M, subgroup_n = within % SUBGROUPS_N * SUBGROUP_N;
 
     Chunk held_a[A_HELD], held_b[B_HELD];
     uint line_a = self / A_CHUNKS, place_a = self % A_CHUNKS, step_a = INVOCATIONS / A_CHUNKS;
@@ -431,10 +450,10 @@ void main()
     for (uint k0 = begin; k0 < end; k0 += TILE_K) {
         if (k0 + TILE_K < end)
             FETCH(k0 + TILE_K)
-        UNROLL for (uint k = 0u; k < TILE_K; k += PART_K) {
-            const uint now = k / PART_K % 2u;
-            if (k + PART_K < TILE_K) {
-                READ_PARTS(1u - now, k + PART_K)
+        UNROLL for (uint k = 0u; k < TILE_K; k += SLICED_K) {
+            const uint now = k / SLICED_K % 2u;
+            if (k + SLICED_K < TILE_K) {
+                READ_PARTS(1u - now, k + SLICED_K)
                 MULTIPLY(now)
             } else { // the last parts are in registers: shared memory is free while they are multiplied
                 barrier();
@@ -469,7 +488,7 @@ void main()
         if (k0 == begin)
             continue;
 #endif
-        UNROLL for (uint k = 0u; k < TILE_K; k += PART_K) {
+        UNROLL for (uint k = 0u; k < TILE_K; k += SLICED_K) {
             MATRIX_A a[PIECES * PARTS_M];
             MATRIX_B b[PIECES];
             UNROLL for (uint p = 0u; p < PIECES; p++)
@@ -494,15 +513,15 @@ void main()
 #endif
 
     // A subgroup lays its sums down, parts beside one another at once; an invocation finishes ITEMS of BESIDE elements of
-    // them, AT_ONCE of these together, so that what they read is on its way at the same time. It is the loop over them
-    // that must not be unrolled: those around it are, or the sums would leave their registers.
-    uint to = out_index(matrix) + split * SPLIT_STEP, slab = SUBGROUP_INDEX * SLAB;
+    // them and of other slices', AT_ONCE of these together, so that what they read is on its way at the same time. It is
+    // the loop over them that must not be unrolled: those around it are, or the sums would leave their registers.
+    uint to = out_index(matrix) + split * SPLIT_STEP, slab = within * SLAB;
     barrier();
     UNROLL for (uint i = 0u; i < PARTS_M; i++) {
         uint top = first_m + subgroup_m + i * PART_M, left = first_n + subgroup_n / B_OPERANDS;
         MEET();
         UNROLL for (uint j = 0u; j < PARTS_N; j++)
-            WRITE_SUM(slab + j * PART_N / 4u, sums[i * PARTS_N + j]);
+            WRITE_SUM(slice * SLICE_SLABS + slab + j * PART_N / 4u, sums[i * PARTS_N + j]);
         MEET();
 #if PIECES > 1
         [[dont_unroll]] for (uint e = 0u; e < ITEMS * BESIDE; e++) {
@@ -517,7 +536,8 @@ void main()
             uint places[AT_ONCE];
             RESULTS results[AT_ONCE];
             UNROLL for (uint a = 0u; a < AT_ONCE; a++) {
-                uint item = (first + a) * SUBGROUP + LANE, row = item / ROW_ITEMS, column = item % ROW_ITEMS * BESIDE;
+                uint item = (slice * ITEMS + first + a) * SUBGROUP + LANE;
+                uint row = item / ROW_ITEMS, column = item % ROW_ITEMS * BESIDE;
                 bool inside = top + row < ROWS && left + column < COLUMNS;
                 // What lies outside reads what there is, and is not written.
                 uint o = inside ? to + (top + row) * OUT_ROW + left + column : to;
