@@ -20,15 +20,27 @@ conformance/bench/peers/install.sh || echo "Tests of the libraries that benchmar
 models=$(dpkg -L libonnx-testdata 2>/dev/null | awk '/\/data$/ && !found++') && export ONNX_MODELS=$models
 failed=()
 
-# build NAME COMPILER [MESON OPTIONS]: configures and builds build-test/NAME; warnings are errors.
-build() {
+# configure NAME COMPILER [MESON OPTIONS]: makes build-test/NAME; warnings are errors.
+configure() {
   local name=$1 compiler=$2
   shift 2
-  echo "== $name: building" >&2
-  if [ ! -f "build-test/$name/build.ninja" ]; then
+  [ -f "build-test/$name/build.ninja" ] ||
     quietly env CC="$compiler" meson setup "build-test/$name" -Dwerror=true "$@" || { failed+=("$name"); return 1; }
-  fi
-  quietly ninja -C "build-test/$name" || { failed+=("$name"); return 1; }
+}
+
+# build NAME COMPILER [MESON OPTIONS]: configures and builds all of it.
+build() {
+  echo "== $1: building" >&2
+  configure "$@" || return 1
+  quietly ninja -C "build-test/$1" || { failed+=("$1"); return 1; }
+}
+
+# check_some NAME [MESON TEST OPTIONS]: builds what some tests of a configured build need, and runs these.
+check_some() {
+  local name=$1
+  shift
+  echo "== $name: building and testing" >&2
+  quietly meson test -C "build-test/$name" --quiet --print-errorlogs "$@" || failed+=("$name")
 }
 
 # check NAME [MESON TEST OPTIONS]: runs the tests of a build.
@@ -45,19 +57,20 @@ export LSAN_OPTIONS="suppressions=$PWD/conformance/leaks.txt:print_suppressions=
 export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 TSAN_OPTIONS=halt_on_error=1
 
 # Where WNN_NON_TEMPORAL_BYTES is small, outputs are written past the caches (cpu/simd/non_temporal.h) that are too small for it elsewhere.
-sanitize=(--buildtype=debugoptimized -Db_lundef=false)
+# What sanitizers tell needs the lines only, which compile in three quarters of the time of all that debuggers know.
+sanitize=(--buildtype=debugoptimized -Db_lundef=false -Dc_args=-g1)
 build release gcc && check release
 build plain gcc -Dxnnpack=disabled -Dvulkan=disabled -Dc_args=-DWNN_NON_TEMPORAL_BYTES=1 && check plain --suite=webnn:vectors --suite=webnn:unit
-build address clang "${sanitize[@]}" -Db_sanitize=address,undefined -Dc_args=-DWNN_NON_TEMPORAL_BYTES=256 && check address --timeout-multiplier=6 --no-suite=webnn:package
+build address clang "${sanitize[@]}" -Db_sanitize=address,undefined -Dc_args='-g1 -DWNN_NON_TEMPORAL_BYTES=256' && check address --timeout-multiplier=6 --no-suite=webnn:package
 # Without libraries that MemorySanitizer has not compiled, but for those that read vectors.
-build memory clang "${sanitize[@]}" -Db_sanitize=memory -Dxnnpack=disabled -Dvulkan=disabled -Dtools=disabled -Djs=disabled &&
-  check memory --timeout-multiplier=6 'own vectors on cpu' 'random graphs' 'random graphs of edges' cpu_conv_edges \
+configure memory clang "${sanitize[@]}" -Db_sanitize=memory -Dxnnpack=disabled -Dvulkan=disabled -Dtools=disabled -Djs=disabled &&
+  check_some memory --timeout-multiplier=6 'own vectors on cpu' 'random graphs' 'random graphs of edges' cpu_conv_edges \
     cpu_chains cpu_gather cpu_gemm_nbit cpu_int8 cpu_interleave cpu_lanes cpu_movement cpu_rows cpu_winograd
-build thread gcc "${sanitize[@]}" -Db_sanitize=thread && check thread --timeout-multiplier=6 --suite=webnn:threads
-build coverage gcc --buildtype=debug -Db_coverage=true && check coverage --suite=webnn:validation --suite=webnn:coverage
+configure thread gcc "${sanitize[@]}" -Db_sanitize=thread && check_some thread --timeout-multiplier=6 --suite=webnn:threads
+configure coverage gcc --buildtype=debug -Db_coverage=true && check_some coverage --suite=webnn:validation --suite=webnn:coverage
 if aarch64_root build-test/aarch64-root; then
-  build aarch64 aarch64-linux-gnu-gcc --cross-file build-test/aarch64-root/cross.ini -Dvulkan=disabled &&
-    check aarch64 --timeout-multiplier=8 'own vectors on cpu' compiler_memory compiler_passes cpu_chains cpu_gemm_nbit \
+  configure aarch64 aarch64-linux-gnu-gcc --cross-file build-test/aarch64-root/cross.ini -Dvulkan=disabled &&
+    check_some aarch64 --timeout-multiplier=8 'own vectors on cpu' compiler_memory compiler_passes cpu_chains cpu_gemm_nbit \
       cpu_int8 cpu_lanes cpu_rows cpu_vmath cpu_winograd cpu_xnnpack cpu_xnnpack_rules lib runtime_alloc runtime_constants
 else
   echo "There is no compiler, emulator or library for AArch64: its build is skipped" >&2

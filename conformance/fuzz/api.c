@@ -668,7 +668,7 @@ static struct request *compute(struct world *w, struct built *graph)
             request->allowed = BIT(TypeError);
             switch (byte % 6) {
             case 0: // overlaps, by the last byte
-                if (request->input_count && inputs[0].byteLength > 1)
+                if (request->input_count && inputs[0].byteLength > 1 && outputs[0].byteLength > 0)
                     outputs[0].data = (char *)inputs[0].data + (inputs[0].byteLength - 1);
                 else
                     outputs[0].byteLength++;
