@@ -24,8 +24,8 @@
     PASS(RECOGNIZE, recognize, LOOSE)                                                                        \
     PASS(FUSE_PADDING, fuse_padding, CHECKED)                                                                \
     PASS(FOLD_BATCH_NORMALIZATION, fold_batch_normalization, LOOSE)                                          \
-    PASS(FUSE_ATTENTION, fuse_attention, LOOSE)                                                              \
     PASS(FUSE_ROTARY, fuse_rotary, LOOSE)                                                                    \
+    PASS(FUSE_ATTENTION, fuse_attention, LOOSE)                                                              \
     PASS(GROUP_ROWS, group_rows, EXACT)                                                                      \
     PASS(FUSE_BIAS, fuse_bias, LOOSE)                                                                        \
     PASS(CHOOSE_LAYOUT, choose_layout, EXACT)                                                                \
@@ -73,8 +73,8 @@ static const unsigned char order[] = {
     RECOGNIZE,
     FUSE_PADDING,
     FOLD_BATCH_NORMALIZATION,
-    FUSE_ATTENTION,
     FUSE_ROTARY,
+    FUSE_ATTENTION,
     GROUP_ROWS,
     FUSE_BIAS,
     CHOOSE_LAYOUT,

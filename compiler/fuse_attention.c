@@ -5,8 +5,8 @@
 // computes a float32 or float16 operand and what it computes on the way is used by nothing else, one
 // attention does, if the backend has it. The scale (a constant factor or divisor) and the mask may be absent.
 // Transposes of q, k and v, and of the result, become the attention's: it reads and writes heads where they
-// lie. Where expand repeats k and v for the heads of a group, these are a dimension of their own, of which k
-// and v have one.
+// lie, also where q and k are turned (rotaryEmbedding) behind such a transpose. Where expand repeats k and v
+// for the heads of a group, these are a dimension of their own, of which k and v have one.
 
 #include "compiler/rewrite.h"
 
@@ -129,23 +129,6 @@ static bool matches(const struct node *mixed, struct match *match, const char **
     return true;
 }
 
-// What an input is a transpose of, and in which order it has its dimensions.
-static bool take_input(struct graph *graph, struct node *attention, unsigned input, struct operand *operand,
-                       WNNUint32List *permutation)
-{
-    const struct node *transpose = operand->producer;
-    uint32_t order[WNN_MAX_RANK];
-    for (unsigned d = 0; d < operand->type.shape.rank; d++)
-        order[d] = d;
-    if (transpose && transpose->op == WNN_OP_transpose) {
-        memcpy(order, ((const WNNTransposeOptions *)transpose->attrs)->permutation.data,
-               operand->type.shape.rank * sizeof order[0]);
-        operand = transpose->in[0];
-    }
-    attention->in[input] = operand;
-    return wnn_rewrite_list(graph, permutation, order, operand->type.shape.rank);
-}
-
 // The operand in another shape, of as many elements.
 static struct operand *reshaped(struct graph *graph, struct operand *operand, const struct shape *shape,
                                 size_t before)
@@ -153,6 +136,91 @@ static struct operand *reshaped(struct graph *graph, struct operand *operand, co
     struct descriptor type = {operand->type.type, *shape};
     struct node *node = wnn_rewrite_add_reshape(graph, operand, &type, before);
     return node ? node->out[0] : NULL;
+}
+
+static const uint32_t *order_of(const struct node *transpose)
+{
+    return ((const WNNTransposeOptions *)transpose->attrs)->permutation.data;
+}
+
+// Whether nothing else uses what `from` is made of, nodes of one input after another, back to `to`.
+static bool leads_alone(const struct operand *from, const struct operand *to)
+{
+    while (from != to && from->uses == 1 && from->producer)
+        from = from->producer->in[0];
+    return from == to && to->uses == 1;
+}
+
+// The shape that broadcasts to a tensor before a transpose as `shape` does behind it. False: its elements
+// would lie in another order.
+static bool shape_before(const struct shape *shape, const uint32_t *order, unsigned rank,
+                         struct shape *before)
+{
+    unsigned last = 0;
+    before->rank = rank;
+    for (unsigned d = 0; d < rank; d++) {
+        unsigned missing = rank - shape->rank;
+        uint32_t size = d < missing ? 1 : shape->dim[d - missing];
+        before->dim[order[d]] = size;
+        if (size != 1 && order[d] < last)
+            return false;
+        last = size != 1 ? order[d] : last;
+    }
+    return true;
+}
+
+// Turns what is transposed, instead of its transpose, which is left to those who read the result: `*order`.
+// Sets
+// `*failed` when memory runs out.
+static bool turn_before(struct graph *graph, struct node *rotary, const uint32_t **order, bool *failed)
+{
+    const struct node *transpose = only_producer(rotary->in[0], WNN_OP_transpose);
+    struct shape before[2];
+    if (!transpose)
+        return false;
+    *order = order_of(transpose);
+    struct operand *x = transpose->in[0], *angles[2];
+    for (unsigned i = 0; i < 2; i++)
+        if (!shape_before(&rotary->in[1 + i]->type.shape, *order, x->type.shape.rank, &before[i]))
+            return false;
+    struct rotary_embedding_attrs *attrs = wnn_rewrite_attrs(graph, WNN_OP_rotaryEmbedding);
+    for (unsigned i = 0; i < 2; i++)
+        angles[i] = reshaped(graph, rotary->in[1 + i], &before[i], rotary->index);
+    *failed = !attrs || !angles[0] || !angles[1];
+    if (*failed)
+        return false;
+    attrs->axis = (*order)[((const struct rotary_embedding_attrs *)rotary->attrs)->axis];
+    rotary->attrs = attrs;
+    rotary->in[0] = x;
+    rotary->in[1] = angles[0];
+    rotary->in[2] = angles[1];
+    rotary->out[0]->type = x->type;
+    return true;
+}
+
+// What an input, made of the operand by nodes of one input, is a transpose of, and in which order it has its
+// dimensions.
+static bool take_input(struct graph *graph, struct node *attention, unsigned input,
+                       const struct operand *whole, struct operand *operand, WNNUint32List *permutation)
+{
+    const struct node *transpose = operand->producer;
+    unsigned rank = operand->type.shape.rank;
+    const uint32_t *before;
+    uint32_t order[WNN_MAX_RANK];
+    bool failed = false;
+    for (unsigned d = 0; d < rank; d++)
+        order[d] = d;
+    if (transpose && transpose->op == WNN_OP_transpose) {
+        memcpy(order, order_of(transpose), rank * sizeof order[0]);
+        operand = transpose->in[0];
+    }
+    struct node *rotary = operand->producer;
+    if (rotary && rotary->op == WNN_OP_rotaryEmbedding && leads_alone(whole, operand) &&
+        turn_before(graph, rotary, &before, &failed))
+        for (unsigned d = 0; d < rank; d++)
+            order[d] = before[order[d]];
+    attention->in[input] = operand;
+    return !failed && wnn_rewrite_list(graph, permutation, order, rank);
 }
 
 // Makes two dimensions of dimension d, the inner one of `times`.
@@ -194,7 +262,8 @@ static bool split_query(struct graph *graph, struct node *attention, uint32_t ti
 
 // Takes k or v from in front of expand, and of the transpose before it; a dimension of one may lie anywhere.
 static bool take_repeated(struct graph *graph, struct node *attention, unsigned input,
-                          const struct rewrite_repeated *found, WNNUint32List *permutation)
+                          const struct operand *whole, const struct rewrite_repeated *found,
+                          WNNUint32List *permutation)
 {
     struct operand *source = found->source;
     const struct node *apart = source->producer;
@@ -202,7 +271,7 @@ static bool take_repeated(struct graph *graph, struct node *attention, unsigned 
     unsigned rank = found->shape.rank, all = rank + found->joined;
     bool once = found->joined && apart && apart->op == WNN_OP_reshape &&
                 wnn_shape_equal(&apart->in[0]->type.shape, &found->shape);
-    if (!take_input(graph, attention, input, once ? apart->in[0] : source, permutation))
+    if (!take_input(graph, attention, input, whole, once ? apart->in[0] : source, permutation))
         return false;
     memcpy(order, permutation->data, permutation->count * sizeof order[0]);
     if (once) {
@@ -282,13 +351,13 @@ static bool replace(struct graph *graph, const struct match *match, struct node 
                           .out_count = 1};
     in[3] = match->mask;
     if (!wnn_rewrite_list(graph, &attrs->outputPermutation, order, rank) ||
-        !take_input(graph, root, 0, match->scores->in[0], &attrs->queryPermutation))
+        !take_input(graph, root, 0, match->scores->in[0], match->scores->in[0], &attrs->queryPermutation))
         return false;
     if (match->times == 0)
-        return take_input(graph, root, 1, match->key, &attrs->keyPermutation) &&
-               take_input(graph, root, 2, match->value, &attrs->valuePermutation);
-    if (!take_repeated(graph, root, 1, &match->keys, &attrs->keyPermutation) ||
-        !take_repeated(graph, root, 2, &match->values, &attrs->valuePermutation))
+        return take_input(graph, root, 1, match->key, match->key, &attrs->keyPermutation) &&
+               take_input(graph, root, 2, match->value, match->value, &attrs->valuePermutation);
+    if (!take_repeated(graph, root, 1, match->key, &match->keys, &attrs->keyPermutation) ||
+        !take_repeated(graph, root, 2, match->value, &match->values, &attrs->valuePermutation))
         return false;
     return !match->keys.joined || (split_query(graph, root, match->times, &attrs->queryPermutation) &&
                                    split_mask(graph, root, match->times) &&
