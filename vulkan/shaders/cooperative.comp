@@ -53,7 +53,9 @@
 const uint SLABS = SUBGROUPS * SLAB;
 shared uvec4 tiles[A_TILE + B_TILE > SLABS ? A_TILE + B_TILE : SLABS];
 
-// Sums beside one another, from tiles[at] on: of all slices.
+// Sums beside one another, from tiles[at] on: of all slices. Which slice and subgroup of it this is stands in no
+// variable, which would take a register throughout.
+#if SLICES > 1
 uvec4 sums_at(uint at)
 {
     vec4 sums = uintBitsToFloat(tiles[at]);
@@ -61,6 +63,18 @@ uvec4 sums_at(uint at)
         sums += uintBitsToFloat(tiles[at + s * SLICE_SLABS]);
     return floatBitsToUint(sums);
 }
+#define SLICE (SUBGROUP_INDEX / SLICE_SUBGROUPS)
+#define SUBGROUP_K(k) (SLICE * PART_K + (k))
+#define SLICE_SLAB(at) (SLICE * SLICE_SLABS + (at))
+#define SLICE_ITEM(i) (SLICE * ITEMS + (i))
+#define SLICE_SUBGROUP (SUBGROUP_INDEX % SLICE_SUBGROUPS)
+#else
+#define sums_at(at) tiles[at]
+#define SUBGROUP_K(k) (k)
+#define SLICE_SLAB(at) (at)
+#define SLICE_ITEM(i) (i)
+#define SLICE_SUBGROUP SUBGROUP_INDEX
+#endif
 
 // Elements that are written at once: COLUMNS is a multiple. They are made of sums that lie from tiles[at][e] on.
 #if PAIRED
@@ -354,7 +368,6 @@ Chunk chunk_of_b(uint from, uint k, uint n)
 #endif
 
 // Where part i or j of the rows or columns of a subgroup lies at inner index k of a tile, which is the first slice's.
-#define SUBGROUP_K(k) (slice * PART_K + (k))
 #define PLACE_A(p, i, k)                                                                                             \
     (A_TURNED != 0 ? ((p) * A_LINES + SUBGROUP_K(k)) * A_PITCH + (subgroup_m + (i) * PART_M) / 8u                    \
                    : ((p) * A_LINES + subgroup_m + (i) * PART_M) * A_PITCH + SUBGROUP_K(k) / 8u)
@@ -410,9 +423,7 @@ void main()
     uint first_m = (band + place % height) * TILE_M, first_n = place / height * TILE_COLUMNS;
     uint from_a = a_index(matrix), from_b = b_index(matrix);
     uint begin = split * SPLIT, end = min(begin + SPLIT, DEPTH);
-    uint slice = SLICES > 1 ? SUBGROUP_INDEX / SLICE_SUBGROUPS : 0u;
-    uint within = SUBGROUP_INDEX - slice * SLICE_SUBGROUPS;
-    uint subgroup_m = within / SUBGROUPS_N * SUBGROUP_M, subgroup_n = within % SUBGROUPS_N * SUBGROUP_N;
+    uint subgroup_m = SLICE_SUBGROUP / SUBGROUPS_N * SUBGROUP_M, subgroup_n = SLICE_SUBGROUP % SUBGROUPS_N * SUBGROUP_N;
 
     Chunk held_a[A_HELD], held_b[B_HELD];
     uint line_a = self / A_CHUNKS, place_a = self % A_CHUNKS, step_a = INVOCATIONS / A_CHUNKS;
@@ -515,13 +526,13 @@ void main()
     // A subgroup lays its sums down, parts beside one another at once; an invocation finishes ITEMS of BESIDE elements of
     // them and of other slices', AT_ONCE of these together, so that what they read is on its way at the same time. It is
     // the loop over them that must not be unrolled: those around it are, or the sums would leave their registers.
-    uint to = out_index(matrix) + split * SPLIT_STEP, slab = within * SLAB;
+    uint to = out_index(matrix) + split * SPLIT_STEP, slab = SLICE_SUBGROUP * SLAB;
     barrier();
     UNROLL for (uint i = 0u; i < PARTS_M; i++) {
         uint top = first_m + subgroup_m + i * PART_M, left = first_n + subgroup_n / B_OPERANDS;
         MEET();
         UNROLL for (uint j = 0u; j < PARTS_N; j++)
-            WRITE_SUM(slice * SLICE_SLABS + slab + j * PART_N / 4u, sums[i * PARTS_N + j]);
+            WRITE_SUM(SLICE_SLAB(slab + j * PART_N / 4u), sums[i * PARTS_N + j]);
         MEET();
 #if PIECES > 1
         [[dont_unroll]] for (uint e = 0u; e < ITEMS * BESIDE; e++) {
@@ -536,7 +547,7 @@ void main()
             uint places[AT_ONCE];
             RESULTS results[AT_ONCE];
             UNROLL for (uint a = 0u; a < AT_ONCE; a++) {
-                uint item = (slice * ITEMS + first + a) * SUBGROUP + LANE;
+                uint item = SLICE_ITEM(first + a) * SUBGROUP + LANE;
                 uint row = item / ROW_ITEMS, column = item % ROW_ITEMS * BESIDE;
                 bool inside = top + row < ROWS && left + column < COLUMNS;
                 // What lies outside reads what there is, and is not written.
