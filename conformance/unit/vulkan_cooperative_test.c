@@ -9,6 +9,7 @@
 #include "lib/half.h"
 #include "vulkan/device/open.h"
 #include "vulkan/ops/attention_tiles.h"
+#include "vulkan/ops/cooperative_tiles.h"
 #include "vulkan/ops/gemm_cooperative.h"
 #include "vulkan/program/spirv.h"
 
@@ -282,6 +283,44 @@ static void test_products(WNNDataType type)
     }
 }
 
+// On an H100, whatever is here: of one round of tiles slices share the parts, what runs beside others takes
+// tiles that keep processors busy for the least time, and no splits.
+static void test_choices(void)
+{
+    const struct capabilities can = {.invocations = 1024,
+                                     .shared_bytes = 48 << 10,
+                                     .subgroup = 32,
+                                     .groups = {INT32_MAX, 65535, 65535},
+                                     .half_matrices = {16, 16, 16}};
+    const struct product queries = {.rows = 512, .columns = 4096, .inner = 4096, .matrices = 1},
+                         keys = {.rows = 512, .columns = 1024, .inner = 4096, .matrices = 1},
+                         pixels = {.rows = 6272, .columns = 256, .inner = 2304, .matrices = 1};
+    struct cooperative_operands with = {.half = true};
+    struct cooperative_schedule schedule;
+    REQUIRE(wnn_cooperative_choose(&can, &pixels, &with, 1, &schedule));
+    REQUIRE(schedule.tile.slices == 2 && schedule.splits == 1);
+    REQUIRE(schedule.tiles_m * schedule.tile.m >= pixels.rows && schedule.tiles_n == 2);
+    REQUIRE(wnn_cooperative_choose(&can, &keys, &with, 8, &schedule));
+    REQUIRE(schedule.splits > 1 && schedule.split * schedule.splits >= keys.inner);
+    with.beside = wnn_cooperative_time((uint64_t)queries.rows * queries.columns * queries.inner, true);
+    REQUIRE(with.beside > 20 && with.beside < 100);
+    REQUIRE(wnn_cooperative_choose(&can, &keys, &with, 8, &schedule));
+    REQUIRE(schedule.splits == 1 && schedule.tile.m == 64);
+    // What is fused and reads as much as there are results is sooner read by the sum of splits.
+    unsigned more = 0;
+    for (uint32_t inner = 512; inner <= 8192; inner += 256) {
+        const struct product sums = {.rows = 512, .columns = 4096, .inner = inner, .matrices = 1};
+        struct cooperative_schedule reading;
+        REQUIRE(
+            wnn_cooperative_choose(&can, &sums, &(struct cooperative_operands){.half = true}, 2, &schedule));
+        REQUIRE(wnn_cooperative_choose(
+            &can, &sums, &(struct cooperative_operands){.half = true, .reads = true}, 2, &reading));
+        REQUIRE(reading.splits >= schedule.splits);
+        more += reading.splits > schedule.splits;
+    }
+    REQUIRE(more > 0);
+}
+
 // Which elements invocations have is known of what is emulated, and of devices where the lanes of a subgroup
 // have those that attention takes for granted; any other answer is none.
 static void test_places(void)
@@ -460,6 +499,7 @@ int main(int argc, char **argv)
     const struct parallel parallel = {.run = run_tasks, .threads = 1};
     const struct backend_options options = {.allocator = &allocator, .parallel = &parallel};
     wnn_allocator_init(&allocator, NULL, 0);
+    CASE(test_choices());
     CASE(test_spirv());
     if (!wnn_gpu_open(&gpu, &options, &(struct gpu_origin){.matrices = true}, &error))
         return cases_skip(error.message);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vulkan/ops/gemm.h"
 
+#include "vulkan/ops/cooperative_tiles.h"
 #include "vulkan/ops/gemm_cooperative.h"
 #include "vulkan/ops/operators.h"
 #include "vulkan/ops/weights.h"
@@ -131,7 +132,7 @@ size_t wnn_scratch_of_product(const struct product *p, WNNDataType type)
     bool odd = wnn_product_is_odd(p, type);
     struct schedule schedule = choose(p, odd, &largest);
     uint64_t count = (uint64_t)p->rows * p->columns * p->matrices, splits = schedule.splits;
-    uint32_t of_units = type == WNNDataType_Float16 ? wnn_splits_for_units(p) : 1;
+    uint32_t of_units = type == WNNDataType_Float16 ? wnn_cooperative_splits(p) : 1;
     if (splits < of_units)
         splits = of_units;
     if (splits == 1 && !odd)

@@ -1,155 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vulkan/ops/gemm_cooperative.h"
 
+#include "vulkan/ops/cooperative_tiles.h"
 #include "vulkan/ops/matrix_units.h"
 #include "vulkan/ops/weights.h"
 
-#include <math.h>
 #include <string.h>
 
-// ---------------------------------------------------------------------------------------------------------------
-// Tiles
-// ---------------------------------------------------------------------------------------------------------------
-
-// What a work group makes at once, the share of a subgroup of it, and how many share that along k. How long
-// it takes on an H100 or H200, in microseconds: around the steps along k, once and for each work group that a
-// processor has after another; a step, if a processor has nothing else to do; and if it has enough.
-struct tile {
-    uint32_t m, n, k, subgroup_m, subgroup_n, slices;
-    float start, round, step, busy;
-};
-static const struct tile half_tiles[COOPERATIVE_TILES] = {
-    {128, 128, 64, 64, 64, 1, 8, 1.5f, 0.93f, 0.74f},   {64, 64, 64, 32, 32, 1, 5, 0.55f, 0.46f, 0.32f},
-    {32, 64, 64, 16, 32, 1, 4, 0.4f, 0.37f, 0.23f},     {32, 32, 64, 16, 16, 1, 2.4f, 0, 0.32f, 0.23f},
-    {16, 64, 64, 16, 16, 1, 2.5f, 0, 0.8f, 0.27f},      {128, 128, 64, 64, 32, 1, 7, 1.5f, 0.87f, 0.93f},
-    {96, 128, 64, 48, 64, 1, 9.5f, 0.5f, 0.72f, 0.62f}, {192, 128, 64, 48, 64, 1, 6.5f, 3, 1.1f, 1.1f},
-    {96, 128, 64, 48, 64, 2, 8, 1.5f, 0.65f, 0.65f}};
-static const struct tile single_tiles[COOPERATIVE_TILES] = {{128, 128, 16, 64, 64, 1, 16, 0, 1.34f, 1.02f},
-                                                            {64, 64, 32, 32, 32, 1, 3, 0, 1.17f, 0.69f},
-                                                            {32, 64, 32, 16, 32, 1, 3.5f, 0, 0.7f, 0.5f},
-                                                            {32, 32, 32, 16, 16, 1, 3, 0, 0.46f, 0.34f},
-                                                            {16, 64, 32, 16, 16, 1, 3, 0, 0.5f, 0.4f}};
-
 enum {
-    PIECES = 3,       // of a float32
-    PROCESSORS = 132, // of an H100 or H200
-    MAX_SPLITS = 16,
     PAST_INNER = 1024,
     PAST_ROUNDS = 16,        // see reads_past_cache
-    PLANNED_SPLITS = 8,      // that scratch memory is planned for,
-    FEW_PARTIALS = 1 << 20,  // of so many sums, of MIN_ROWS or fewer;
-    MANY_PARTIALS = 1 << 22, // or of so many, of more rows,
-    PLANNED_INNER = 256,     // with so many inner indices each
     MIN_ROWS = 16,           // unless wnn_is_for_units
     MIN_HALF_WORK = 1 << 20, // multiplications
     MIN_SINGLE_WORK = 1 << 29
 };
-
-struct schedule {
-    struct tile tile;
-    uint32_t splits, split; // of so many inner indices each
-    uint32_t tiles_m, tiles_n;
-};
-
-// What a product is computed with, and beside.
-struct operands {
-    bool half, paired; // paired: with another product
-    bool a_turned, b_turned;
-    bool reads;    // what is fused with it reads as much as there are results
-    double beside; // microseconds of the device that what runs at the same time takes
-};
-
-static uint32_t subgroups_of(const struct tile *tile)
-{
-    return tile->m / tile->subgroup_m * (tile->n / tile->subgroup_n) * tile->slices;
-}
-
-static bool tile_fits(const struct capabilities *can, const struct tile *tile, const struct matrix_size *size,
-                      const struct operands *with)
-{
-    bool a_turned = with->a_turned, b_turned = with->b_turned;
-    uint32_t pieces = with->half ? 1 : PIECES, subgroup_columns = tile->subgroup_n / (with->paired ? 2 : 1);
-    uint32_t subgroups = subgroups_of(tile), invocations = subgroups * can->subgroup;
-    uint32_t a_lines = a_turned ? tile->k : tile->m, a_chunks = (a_turned ? tile->m : tile->k) / 8;
-    uint32_t b_lines = b_turned ? tile->n : tile->k, b_chunks = (b_turned ? tile->k : tile->n) / 8;
-    uint32_t steps = pieces * 16 * (a_lines * (a_chunks + 1) + b_lines * (b_chunks + 1)),
-             slabs = 4 * subgroups * size->m * (tile->subgroup_n + 4), shared = steps > slabs ? steps : slabs;
-    return invocations <= can->invocations && invocations % a_chunks == 0 && invocations % b_chunks == 0 &&
-           a_lines * a_chunks % invocations == 0 && b_lines * b_chunks % invocations == 0 &&
-           shared <= can->shared_bytes && tile->subgroup_m % size->m == 0 &&
-           subgroup_columns % size->n == 0 && tile->k / tile->slices % size->k == 0 &&
-           size->m * subgroup_columns % (4 * can->subgroup * tile->slices) == 0;
-}
-
-// How long a product takes, in microseconds, until what runs beside it is done, too, which keeps processors
-// busy for so long: splits cost a dispatch, and memory; what is fused and reads as much as there are results
-// is read by the splits' sum at once, and without splits part by part.
-static double time_of(const struct product *p, const struct tile *tile, uint32_t splits,
-                      const struct operands *with)
-{
-    double groups =
-        (double)wnn_divide_up(p->rows, tile->m) * wnn_divide_up(p->columns, tile->n) * p->matrices * splits;
-    double rounds = ceil(groups / PROCESSORS),
-           steps = wnn_divide_up(wnn_divide_up(p->inner, splits), tile->k);
-    double alone = steps * tile->step, busy = steps * rounds * tile->busy + with->beside;
-    double sums = (double)p->rows * p->columns * p->matrices * splits;
-    double end = splits > 1    ? 2.5 + sums * 8e-7
-                 : with->reads ? tile->subgroup_m * tile->subgroup_n * 0.0025
-                               : 0;
-    return tile->start + rounds * tile->round + (busy > alone ? busy : alone) + end;
-}
-
-uint32_t wnn_splits_for_units(const struct product *p)
-{
-    const struct tile *tile = &half_tiles[0];
-    bool few = p->rows <= MIN_ROWS;
-    uint64_t count = (uint64_t)p->rows * p->columns * p->matrices,
-             tiles =
-                 (uint64_t)wnn_divide_up(p->rows, tile->m) * wnn_divide_up(p->columns, tile->n) * p->matrices;
-    uint32_t splits = PLANNED_SPLITS;
-    while (splits > 1 && (count * splits > (few ? FEW_PARTIALS : MANY_PARTIALS) ||
-                          (!few && (tiles * splits > 2 * PROCESSORS || p->inner < splits * PLANNED_INNER))))
-        splits /= 2;
-    return splits;
-}
-
-// What takes the least time, with no more splits than scratch memory has room for; of paired products, whose
-// columns are those of both, with none.
-static bool choose(const struct capabilities *can, const struct product *p, const struct operands *with,
-                   size_t scratch, struct schedule *schedule)
-{
-    const struct tile *tiles = with->half ? half_tiles : single_tiles;
-    const struct matrix_size *size = with->half ? &can->half_matrices : &can->bfloat16_matrices;
-    uint32_t most = scratch < MAX_SPLITS ? (uint32_t)scratch : MAX_SPLITS, splits = 0;
-    double least = INFINITY;
-    for (unsigned i = 0; i < COOPERATIVE_TILES && tiles[i].m > 0; i++) {
-        if ((can->matrix_tile > 0 && i + 1 != can->matrix_tile) || !tile_fits(can, &tiles[i], size, with) ||
-            (uint64_t)wnn_divide_up(p->rows, tiles[i].m) * wnn_divide_up(p->columns, tiles[i].n) >
-                can->groups[0])
-            continue;
-        uint32_t first = can->matrix_tile > 0 && most > 1 ? most : 1;
-        for (uint32_t s = first; s == first || s <= most; s++) {
-            double time = time_of(p, &tiles[i], s, with);
-            if (time >= least)
-                continue;
-            least = time;
-            splits = s;
-            schedule->tile = tiles[i];
-        }
-    }
-    if (splits == 0)
-        return false;
-    const struct tile *tile = &schedule->tile;
-    schedule->tiles_m = wnn_divide_up(p->rows, tile->m);
-    schedule->tiles_n = wnn_divide_up(p->columns, tile->n);
-    schedule->split = wnn_divide_up(wnn_divide_up(p->inner, splits), tile->k) * tile->k;
-    schedule->splits = wnn_divide_up(p->inner, schedule->split);
-    return true;
-}
-
-// ---------------------------------------------------------------------------------------------------------------
-// Shaders
-// ---------------------------------------------------------------------------------------------------------------
 
 // How many elements beside one another a load takes: what divides all steps, up to a chunk.
 static unsigned unit_of(const struct tensor *tensor, const uint32_t *steps, unsigned count, unsigned rank,
@@ -264,10 +128,10 @@ static void add_weights(struct shader *shader, const struct product *p)
                         : "Chunk(low, high)");
 }
 
-static void describe_tile(struct shader *shader, const struct schedule *schedule)
+static void describe_tile(struct shader *shader, const struct cooperative_schedule *schedule)
 {
     const struct capabilities *can = &shader->lowering->gpu->can;
-    const struct tile *tile = &schedule->tile;
+    const struct cooperative_tile *tile = &schedule->tile;
     wnn_shader_define(shader, "TILE_M", "%uu", tile->m);
     wnn_shader_define(shader, "TILE_N", "%uu", tile->n);
     wnn_shader_define(shader, "TILE_K", "%uu", tile->k);
@@ -277,7 +141,7 @@ static void describe_tile(struct shader *shader, const struct schedule *schedule
     wnn_shader_define(shader, "BAND", "8u");
     wnn_shader_define(shader, "SUBGROUP_ROOM", "%d", tile->subgroup_m < 64);
     wnn_shader_number(shader, "SPLIT", schedule->split);
-    shader->local_size = subgroups_of(tile) * can->subgroup;
+    shader->local_size = wnn_cooperative_subgroups(tile) * can->subgroup;
 }
 
 static void describe_components(struct shader *shader, bool half)
@@ -291,22 +155,15 @@ static void describe_components(struct shader *shader, bool half)
     else
         wnn_shader_text(shader, "struct Chunk { vec4 low, high; };\n"
                                 "Chunk no_chunk() { return Chunk(vec4(0.0), vec4(0.0)); }\n");
-    wnn_shader_define(shader, "PIECES", "%d", half ? 1 : PIECES);
+    wnn_shader_define(shader, "PIECES", "%d", half ? 1 : COOPERATIVE_PIECES);
 }
 
-static struct operands operands_of(const struct product *p, WNNDataType type, bool paired)
+static struct cooperative_operands operands_of(const struct product *p, WNNDataType type, bool paired)
 {
-    return (struct operands){.half = type == WNNDataType_Float16,
-                             .paired = paired,
-                             .a_turned = !p->gather && p->a_inner != 1,
-                             .b_turned = p->b_inner == 1};
-}
-
-// Microseconds that the device takes for so many multiplications in tiles that suit it.
-static double time_of_work(uint64_t work, bool half)
-{
-    const struct tile *tile = half ? &half_tiles[0] : &single_tiles[0];
-    return (double)work / ((double)tile->m * tile->n * tile->k) * tile->busy / PROCESSORS;
+    return (struct cooperative_operands){.half = type == WNNDataType_Float16,
+                                         .paired = paired,
+                                         .a_turned = !p->gather && p->a_inner != 1,
+                                         .b_turned = p->b_inner == 1};
 }
 
 static bool reads_as_much(const struct fused *fused, size_t count)
@@ -320,19 +177,21 @@ static bool reads_as_much(const struct fused *fused, size_t count)
 // Large tiles that a processor has at the same time have hardly an operand in common: the first cache would
 // be filled for nothing, which on an H100 takes 3 to 5 % of the time. Not so pixels, of which neighbors see
 // the same, few steps, tiles so many that processors drift apart, or columns of two products.
-static bool reads_past_cache(const struct product *p, const struct schedule *schedule, bool paired)
+static bool reads_past_cache(const struct product *p, const struct cooperative_schedule *schedule,
+                             bool paired)
 {
     uint64_t groups = (uint64_t)schedule->tiles_m * schedule->tiles_n * schedule->splits * p->matrices;
     return !p->gather && !paired && schedule->tile.subgroup_m == 64 && schedule->tile.subgroup_n == 64 &&
-           schedule->split >= PAST_INNER && groups > PROCESSORS && groups <= PAST_ROUNDS * PROCESSORS;
+           schedule->split >= PAST_INNER && groups > COOPERATIVE_PROCESSORS &&
+           groups <= PAST_ROUNDS * COOPERATIVE_PROCESSORS;
 }
 
-static void multiply(struct lowering *lowering, const struct product *p, const struct schedule *schedule,
-                     const struct tensor *out)
+static void multiply(struct lowering *lowering, const struct product *p,
+                     const struct cooperative_schedule *schedule, const struct tensor *out)
 {
     const struct gather *g = p->gather;
     const struct deferred *partner = wnn_product_partner(lowering);
-    struct operands with = operands_of(p, p->a->type, partner != NULL);
+    struct cooperative_operands with = operands_of(p, p->a->type, partner != NULL);
     bool half = with.half, a_turned = with.a_turned, b_turned = with.b_turned, whole = out == p->out,
          runs = reads_runs(p, half), past = half && reads_past_cache(p, schedule, partner != NULL);
     const uint32_t a_steps[4] = {a_turned ? p->a_inner : p->a_row, a_turned ? p->rows : p->inner},
@@ -355,7 +214,7 @@ static void multiply(struct lowering *lowering, const struct product *p, const s
     wnn_shader_define(&shader, "PAIRED", "%d", partner != NULL);
     wnn_shader_define(&shader, "B_OPERANDS", "%uu", partner ? 2 : 1);
     // Not of sizes that come late; those of b may be known all the same.
-    const struct tile *tile = &schedule->tile;
+    const struct cooperative_tile *tile = &schedule->tile;
     unsigned a_unit = unit_of(p->a, g ? pixel_steps : a_steps, g ? 4 : 2, p->rank, p->a_steps),
              b_unit = p->weights ? 8 : unit_of(p->b, b_steps, 2, p->rank, p->b_steps),
              other_unit = partner ? unit_of(&partner->in[1], b_steps, 2, p->rank, p->b_steps) : b_unit;
@@ -447,15 +306,16 @@ bool wnn_units_pair(const struct gpu *gpu, const struct node *node)
 {
     struct product p = wnn_product_of(node), both = p;
     WNNDataType type = node->out[0]->type.type;
-    struct operands with = operands_of(&p, type, true);
-    struct schedule schedule;
+    struct cooperative_operands with = operands_of(&p, type, true);
+    struct cooperative_schedule schedule;
     both.columns *= 2;
     return with.half && !node->choice && !wnn_fused(node, 0) && !wnn_fused(node, 1) &&
            node->in[0]->type.type == type && node->in[1]->type.type == type && p.matrices == 1 &&
            !with.b_turned && !wnn_product_is_odd(&p, type) && p.columns <= UINT32_MAX / 2 &&
            wnn_shader_bindings(gpu, wnn_descriptor_bytes(&node->in[0]->type)) == 1 &&
            wnn_shader_bindings(gpu, wnn_descriptor_bytes(&node->in[1]->type)) == 1 &&
-           !find_refusal(&gpu->can, &p, type) && choose(&gpu->can, &both, &with, 1, &schedule);
+           !find_refusal(&gpu->can, &p, type) &&
+           wnn_cooperative_choose(&gpu->can, &both, &with, 1, &schedule);
 }
 
 bool wnn_lower_cooperative(struct lowering *lowering, const struct product *p)
@@ -470,13 +330,13 @@ bool wnn_lower_cooperative(struct lowering *lowering, const struct product *p)
     bool paired = wnn_product_partner(lowering) != NULL, odd = wnn_product_is_odd(p, type);
     struct product all = *p; // with the columns of both
     all.columns *= paired ? 2 : 1;
-    struct operands with = operands_of(p, type, paired);
+    struct cooperative_operands with = operands_of(p, type, paired);
     with.reads = reads_as_much(lowering->fused, p->out->count);
-    with.beside = time_of_work(lowering->work_beside, with.half);
+    with.beside = wnn_cooperative_time(lowering->work_beside, with.half);
     all.inner = depth_of(p, with.half);
     size_t scratch = paired ? 1 : lowering->scratch.bytes / sizeof(float) / p->out->count;
-    struct schedule schedule;
-    if ((odd && scratch == 0) || !choose(can, &all, &with, scratch, &schedule)) {
+    struct cooperative_schedule schedule;
+    if ((odd && scratch == 0) || !wnn_cooperative_choose(can, &all, &with, scratch, &schedule)) {
         lowering->reason = "no tile of matrix units fits the device";
         return false;
     }

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vulkan/ops/cooperative_tiles.h"
+
+#include <math.h>
+
+static const struct cooperative_tile half_tiles[COOPERATIVE_TILES] = {
+    {128, 128, 64, 64, 64, 1, 8, 1.5f, 0.93f, 0.74f},   {64, 64, 64, 32, 32, 1, 5, 0.55f, 0.46f, 0.32f},
+    {32, 64, 64, 16, 32, 1, 4, 0.4f, 0.37f, 0.23f},     {32, 32, 64, 16, 16, 1, 2.4f, 0, 0.32f, 0.23f},
+    {16, 64, 64, 16, 16, 1, 2.5f, 0, 0.8f, 0.27f},      {128, 128, 64, 64, 32, 1, 7, 1.5f, 0.87f, 0.93f},
+    {96, 128, 64, 48, 64, 1, 9.5f, 0.5f, 0.72f, 0.62f}, {192, 128, 64, 48, 64, 1, 6.5f, 3, 1.1f, 1.1f},
+    {96, 128, 64, 48, 64, 2, 8, 1.5f, 0.65f, 0.65f}};
+static const struct cooperative_tile single_tiles[COOPERATIVE_TILES] = {
+    {128, 128, 16, 64, 64, 1, 16, 0, 1.34f, 1.02f},
+    {64, 64, 32, 32, 32, 1, 3, 0, 1.17f, 0.69f},
+    {32, 64, 32, 16, 32, 1, 3.5f, 0, 0.7f, 0.5f},
+    {32, 32, 32, 16, 16, 1, 3, 0, 0.46f, 0.34f},
+    {16, 64, 32, 16, 16, 1, 3, 0, 0.5f, 0.4f}};
+
+enum {
+    MAX_SPLITS = 16,
+    PLANNED_SPLITS = 8,      // that scratch memory is planned for,
+    FEW_PARTIALS = 1 << 20,  // of so many sums, of FEW_ROWS or fewer;
+    MANY_PARTIALS = 1 << 22, // or of so many, of more rows,
+    PLANNED_INNER = 256,     // with so many inner indices each
+    FEW_ROWS = 16
+};
+
+uint32_t wnn_cooperative_subgroups(const struct cooperative_tile *tile)
+{
+    return tile->m / tile->subgroup_m * (tile->n / tile->subgroup_n) * tile->slices;
+}
+
+static bool tile_fits(const struct capabilities *can, const struct cooperative_tile *tile,
+                      const struct matrix_size *size, const struct cooperative_operands *with)
+{
+    bool a_turned = with->a_turned, b_turned = with->b_turned;
+    uint32_t pieces = with->half ? 1 : COOPERATIVE_PIECES,
+             subgroup_columns = tile->subgroup_n / (with->paired ? 2 : 1);
+    uint32_t subgroups = wnn_cooperative_subgroups(tile), invocations = subgroups * can->subgroup;
+    uint32_t a_lines = a_turned ? tile->k : tile->m, a_chunks = (a_turned ? tile->m : tile->k) / 8;
+    uint32_t b_lines = b_turned ? tile->n : tile->k, b_chunks = (b_turned ? tile->k : tile->n) / 8;
+    uint32_t steps = pieces * 16 * (a_lines * (a_chunks + 1) + b_lines * (b_chunks + 1)),
+             slabs = 4 * subgroups * size->m * (tile->subgroup_n + 4), shared = steps > slabs ? steps : slabs;
+    return invocations <= can->invocations && invocations % a_chunks == 0 && invocations % b_chunks == 0 &&
+           a_lines * a_chunks % invocations == 0 && b_lines * b_chunks % invocations == 0 &&
+           shared <= can->shared_bytes && tile->subgroup_m % size->m == 0 &&
+           subgroup_columns % size->n == 0 && tile->k / tile->slices % size->k == 0 &&
+           size->m * subgroup_columns % (4 * can->subgroup * tile->slices) == 0;
+}
+
+// How long a product takes, in microseconds, until what runs beside it is done, too, which keeps processors
+// busy for so long. Splits cost a dispatch, which waits for all that, and memory; what is fused and reads as
+// much as there are results is read by the splits' sum at once, and without splits part by part.
+static double time_of(const struct product *p, const struct cooperative_tile *tile, uint32_t splits,
+                      const struct cooperative_operands *with)
+{
+    double groups =
+        (double)wnn_divide_up(p->rows, tile->m) * wnn_divide_up(p->columns, tile->n) * p->matrices * splits;
+    double rounds = ceil(groups / COOPERATIVE_PROCESSORS),
+           steps = wnn_divide_up(wnn_divide_up(p->inner, splits), tile->k);
+    double alone = steps * tile->step, busy = steps * rounds * tile->busy + with->beside;
+    double sums = (double)p->rows * p->columns * p->matrices * splits;
+    double sum = 2.5 + sums * 8e-7 + (with->beside < 7 ? with->beside : 7),
+           reads = with->reads ? tile->subgroup_m * tile->subgroup_n * 0.0025 : 0;
+    return tile->start + rounds * tile->round + (busy > alone ? busy : alone) + (splits > 1 ? sum : reads);
+}
+
+uint32_t wnn_cooperative_splits(const struct product *p)
+{
+    const struct cooperative_tile *tile = &half_tiles[0];
+    bool few = p->rows <= FEW_ROWS;
+    uint64_t count = (uint64_t)p->rows * p->columns * p->matrices,
+             tiles =
+                 (uint64_t)wnn_divide_up(p->rows, tile->m) * wnn_divide_up(p->columns, tile->n) * p->matrices;
+    uint32_t splits = PLANNED_SPLITS;
+    while (splits > 1 &&
+           (count * splits > (few ? FEW_PARTIALS : MANY_PARTIALS) ||
+            (!few && (tiles * splits > 2 * COOPERATIVE_PROCESSORS || p->inner < splits * PLANNED_INNER))))
+        splits /= 2;
+    return splits;
+}
+
+bool wnn_cooperative_choose(const struct capabilities *can, const struct product *p,
+                            const struct cooperative_operands *with, size_t scratch,
+                            struct cooperative_schedule *schedule)
+{
+    const struct cooperative_tile *tiles = with->half ? half_tiles : single_tiles;
+    const struct matrix_size *size = with->half ? &can->half_matrices : &can->bfloat16_matrices;
+    uint32_t most = scratch < MAX_SPLITS ? (uint32_t)scratch : MAX_SPLITS, splits = 0;
+    double least = INFINITY;
+    for (unsigned i = 0; i < COOPERATIVE_TILES && tiles[i].m > 0; i++) {
+        if ((can->matrix_tile > 0 && i + 1 != can->matrix_tile) || !tile_fits(can, &tiles[i], size, with) ||
+            (uint64_t)wnn_divide_up(p->rows, tiles[i].m) * wnn_divide_up(p->columns, tiles[i].n) >
+                can->groups[0])
+            continue;
+        uint32_t first = can->matrix_tile > 0 && most > 1 ? most : 1;
+        for (uint32_t s = first; s == first || s <= most; s++) {
+            double time = time_of(p, &tiles[i], s, with);
+            if (time >= least)
+                continue;
+            least = time;
+            splits = s;
+            schedule->tile = tiles[i];
+        }
+    }
+    if (splits == 0)
+        return false;
+    const struct cooperative_tile *tile = &schedule->tile;
+    schedule->tiles_m = wnn_divide_up(p->rows, tile->m);
+    schedule->tiles_n = wnn_divide_up(p->columns, tile->n);
+    schedule->split = wnn_divide_up(wnn_divide_up(p->inner, splits), tile->k) * tile->k;
+    schedule->splits = wnn_divide_up(p->inner, schedule->split);
+    return true;
+}
+
+double wnn_cooperative_time(uint64_t work, bool half)
+{
+    const struct cooperative_tile *tile = half ? &half_tiles[0] : &single_tiles[0];
+    return (double)work / ((double)tile->m * tile->n * tile->k) * tile->busy / COOPERATIVE_PROCESSORS;
+}
