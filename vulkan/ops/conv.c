@@ -167,7 +167,7 @@ static void lower_depthwise(struct lowering *lowering, const struct convolution 
     }
     wnn_shader_output_quads(&shader, &lowering->out[0]);
     wnn_shader_output(&shader, &lowering->out[0], FORM_VALUE, lowering->fused);
-    wnn_shader_end_groups(&shader, (units + shader.local_size - 1) / shader.local_size);
+    wnn_shader_end_groups(&shader, units, shader.local_size);
 }
 
 // How many neighbouring channels of a group are computed together; 0: words have those of two pixels.
@@ -216,7 +216,7 @@ static void lower_grouped(struct lowering *lowering, const struct convolution *c
     if (quads_out)
         wnn_shader_output_quads(&shader, out);
     wnn_shader_output(&shader, out, FORM_VALUE, lowering->fused);
-    wnn_shader_end_groups(&shader, (units + shader.local_size - 1) / shader.local_size);
+    wnn_shader_end_groups(&shader, units, shader.local_size);
 }
 
 static void lower_conv2d(struct lowering *lowering)

@@ -450,6 +450,5 @@ void wnn_elements_end(struct elements *elements, const struct fused *fused)
     for (unsigned i = 0; i < elements->output_count; i++)
         add_stores(elements, i);
     wnn_shader_text(shader, "}\n}\n");
-    uint64_t together = (uint64_t)shader->local_size * elements->passes;
-    wnn_shader_end_groups(shader, (units + together - 1) / together);
+    wnn_shader_end_groups(shader, units, (uint64_t)shader->local_size * elements->passes);
 }

@@ -187,7 +187,7 @@ static void begin_pass(struct shader *shader, struct lowering *lowering, const s
 
 static void end_pass(struct shader *shader, size_t units)
 {
-    wnn_shader_end_groups(shader, ((uint64_t)units + shader->local_size - 1) / shader->local_size);
+    wnn_shader_end_groups(shader, units, shader->local_size);
 }
 
 static void lower_marks(struct lowering *lowering, const struct updates *updates, const char *pass,

@@ -76,7 +76,7 @@ static bool lower_tiles(struct lowering *lowering, const struct tensor *from, co
                         a, a, b, b);
     else
         wnn_shader_text(&shader, "#define cell_at(i) w%u(i)\n#define set_cell(i, x) s%u(i, x)\n", a, b);
-    wnn_shader_end_groups(&shader, groups);
+    wnn_shader_end_groups(&shader, groups, 1);
     return true;
 }
 
@@ -131,7 +131,7 @@ static bool lower_interleaved(struct lowering *lowering, const struct tensor *fr
     wnn_shader_define(&shader, "word_at(i)", "w%u(i)", wnn_shader_bind(&shader, &from->region, false));
     wnn_shader_define(&shader, "set_word(i, word)", "s%u(i, word)",
                       wnn_shader_bind(&shader, &to->region, true));
-    wnn_shader_end_groups(&shader, (units + shader.local_size - 1) / shader.local_size);
+    wnn_shader_end_groups(&shader, units, shader.local_size);
     return true;
 }
 

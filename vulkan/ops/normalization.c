@@ -220,10 +220,10 @@ static void begin_rows(struct shader *shader, struct lowering *lowering, const s
 static void end_rows(struct shader *shader, const struct rows *rows)
 {
     struct lowering *lowering = shader->lowering;
-    unsigned together = shader->local_size / rows->lanes;
     if (rows->stage == TOGETHER)
         wnn_fill(lowering, &rows->known.region);
-    wnn_shader_end_groups(shader, ((uint64_t)rows->groups->count * rows->parts + together - 1) / together);
+    wnn_shader_end_groups(shader, (uint64_t)rows->groups->count * rows->parts,
+                          shader->local_size / rows->lanes);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -292,8 +292,7 @@ static void begin_short_rows(struct shader *shader, struct lowering *lowering, c
 
 static void end_short_rows(struct shader *shader, const struct groups *groups, const struct sets *sets)
 {
-    unsigned together = sets->rows * sets->held;
-    wnn_shader_end_groups(shader, ((uint64_t)groups->count + together - 1) / together);
+    wnn_shader_end_groups(shader, groups->count, sets->rows * sets->held);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -365,8 +364,7 @@ static void begin_columns(struct shader *shader, struct lowering *lowering, cons
 
 static void end_columns(struct shader *shader, const struct groups *groups, const struct columns *columns)
 {
-    unsigned across = 4 * shader->local_size / columns->lanes;
-    wnn_shader_end_groups(shader, ((uint64_t)groups->count + across - 1) / across);
+    wnn_shader_end_groups(shader, groups->count, 4 * shader->local_size / columns->lanes);
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -135,5 +135,5 @@ void wnn_product_sum(struct lowering *lowering, const struct product *p, const s
         shader.local_size = wnn_shader_large_group(lowering->gpu);
     uint64_t units = p->out->count / 4;
     wnn_shader_number(&shader, "UNITS", (uint32_t)units);
-    wnn_shader_end_groups(&shader, (units + shader.local_size - 1) / shader.local_size);
+    wnn_shader_end_groups(&shader, units, shader.local_size);
 }

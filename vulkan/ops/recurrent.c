@@ -514,7 +514,7 @@ static void lower_alone(struct lowering *lowering, const struct network *n, cons
             wnn_shader_define(&shader, "SEQUENCE", "1");
             wnn_shader_define(&shader, "set_sequence(i, x)", "s%u(i, floatBitsToUint(x))", k);
         }
-        wnn_shader_end_groups(&shader, n->batches);
+        wnn_shader_end_groups(&shader, n->batches, 1);
     }
 }
 

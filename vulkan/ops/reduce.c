@@ -71,7 +71,7 @@ void wnn_reduce_end(struct shader *shader, const struct groups *groups)
 {
     unsigned lanes = choose_lanes(groups), together = shader->local_size / lanes;
     uint64_t units = ((uint64_t)shader->count + shader->per - 1) / shader->per;
-    wnn_shader_end_groups(shader, (units + together - 1) / together);
+    wnn_shader_end_groups(shader, units, together);
 }
 
 void wnn_reduce_twice(struct shader *shader, const char *neutral, const char *first_join,
@@ -418,7 +418,7 @@ static void lower_pass(struct lowering *lowering, const struct groups *groups, c
                     to_kept ? reduction->kept : reduction->result);
     uint64_t together = s->rows ? s->rows : s->local_size / s->lanes,
              units = s->columns ? (groups->count + s->wide - 1) / s->wide * pieces : shader.count;
-    wnn_shader_end_groups(&shader, (units + together - 1) / together);
+    wnn_shader_end_groups(&shader, units, together);
 }
 
 // What is reduced of the input in pieces is reduced again. `pieces`: it may be.

@@ -122,10 +122,11 @@ static void lower_scan(struct lowering *lowering, const struct groups *groups, c
                         "precise float low = a.y + b.y + lost;\nreturn vec2(high, low);\n}\n"
                         "float result_of(vec2 s) {\n"
                         "precise float y = s.x + s.y;\nreturn is_nan(s.y) ? s.x : y;\n}\n");
-    uint64_t together = s->columns ? s->local_size / s->lanes : s->rows, per = s->columns ? shader.per : 1,
-             units = (groups->count + per - 1) / per * s->pieces;
-    wnn_shader_end_groups(&shader, s->columns ? (units + together - 1) / together
-                                              : (groups->count + together - 1) / together * s->pieces);
+    if (s->columns)
+        wnn_shader_end_groups(&shader, (groups->count + shader.per - 1) / shader.per * s->pieces,
+                              s->local_size / s->lanes);
+    else
+        wnn_shader_end_groups(&shader, (groups->count + s->rows - 1) / s->rows * s->pieces, 1);
 }
 
 static void lower_cumulative_sum(struct lowering *lowering)

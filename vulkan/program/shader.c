@@ -914,11 +914,11 @@ bool wnn_shader_fills(uint64_t units, uint64_t together)
     return units % together == 0 && units / together <= GROUPS_IN_A_ROW;
 }
 
-void wnn_shader_end_groups(struct shader *shader, uint64_t groups)
+void wnn_shader_end_groups(struct shader *shader, uint64_t units, uint64_t together)
 {
     // Folded; shaders check their range.
     const uint32_t most = GROUPS_IN_A_ROW;
-    uint64_t rows = (groups + most - 1) / most;
+    uint64_t groups = units / together + (units % together != 0), rows = (groups + most - 1) / most;
     uint32_t x = groups <= most ? (uint32_t)groups : (uint32_t)((groups + rows - 1) / rows);
     if (rows > most) {
         wnn_fail(shader->lowering->error, WNNStatus_OperationError, "Vulkan: %llu work groups are too many",
@@ -934,8 +934,7 @@ void wnn_shader_end(struct shader *shader)
     shader->elements = true;
     if (!shader->literal) // a few groups start sooner than many
         shader->local_size = wnn_shader_large_group(shader->lowering->gpu);
-    uint64_t together = (uint64_t)shader->local_size * shader->per,
-             groups = (shader->count + together - 1) / together;
+    uint64_t together = (uint64_t)shader->local_size * shader->per;
     wnn_shader_define(shader, "FULL", "%d", !shader->late && wnn_shader_fills(shader->count, together));
-    wnn_shader_end_groups(shader, groups);
+    wnn_shader_end_groups(shader, shader->count, together);
 }

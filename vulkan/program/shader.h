@@ -195,7 +195,8 @@ void wnn_shader_end(struct shader *shader);
 // Whether units fill work groups that process so many each, of which there is one row then: no invocation
 // need ask whether it has one.
 bool wnn_shader_fills(uint64_t units, uint64_t together);
-void wnn_shader_end_groups(struct shader *shader, uint64_t groups);
+// The dispatch: as many work groups as so many units need.
+void wnn_shader_end_groups(struct shader *shader, uint64_t units, uint64_t together);
 void wnn_shader_end_grid(struct shader *shader, uint32_t x, uint32_t y, uint32_t z);
 
 // A tensor in scratch memory, `count` elements from byte `offset` on.
