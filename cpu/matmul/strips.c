@@ -21,9 +21,11 @@ struct strip_part {
 typedef void (*strip_loop)(const struct strip_part *part, float *totals);
 
 struct strip_loops {
-    size_t most[4];        // strips at once, for 1, 2, 4 and 8 rows
-    strip_loop several[4]; // so many
-    strip_loop single[4];
+    struct loops_of_kind {
+        size_t most[4];        // strips at once, for 1, 2, 4 and 8 rows
+        strip_loop several[4]; // so many
+        strip_loop single[4];
+    } octets, nibbles;
     void (*panel)(const struct strip_part *part, size_t k, size_t length, size_t lane, unsigned width,
                   float *to);
 };
@@ -183,7 +185,8 @@ static struct strip_part part_of(const struct strips *strips, size_t strip)
 void wnn_strips_multiply(const struct strips *strips, const struct strip_rows *rows, size_t strip,
                          size_t count, size_t begin, size_t end, float *totals)
 {
-    const struct strip_loops *loops = WNN_BEST_ISA(&strip_loops);
+    const struct strip_loops *all = WNN_BEST_ISA(&strip_loops);
+    const struct loops_of_kind *loops = strips->nibbles ? &all->nibbles : &all->octets;
     struct strip_part part = part_of(strips, strip);
     size_t first = part.first, stride = WNN_STRIP_GROUP * WNN_STRIP;
     part.begin = begin;
