@@ -247,7 +247,8 @@ static void test_error(WNNContext fast, WNNContext threads)
         // A few columns, or numbers, are better off as floats.
         REQUIRE(n < WNN_STRIP || n * k < 1024
                     ? !rounded || m > 1
-                    : rounded == (m > 1 && wnn_strip_int8_kernels(wnn_cpu_this_processor())));
+                    : rounded ==
+                          wnn_strip_int8_is_faster(wnn_strip_int8_kernels(wnn_cpu_this_processor()), m));
         REQUIRE(memcmp(y, z, m * n * sizeof *y) == 0);
         for (size_t r = 0; r < m; r++)
             for (size_t j = 0; j < n; j++) {

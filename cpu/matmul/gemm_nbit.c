@@ -962,8 +962,6 @@ static void run_strips(const struct nbit_product *products, size_t count, const 
 // Strips in integers
 // ---------------------------------------------------------------------------------------------------------------
 
-#define MIN_INT8_ROWS 2 // are faster in integers
-
 #define INT8_ROWS 32 // that meet a group of strips before it is left for the next
 
 struct int8_product {
@@ -1245,11 +1243,10 @@ static uint64_t packed_variant(const struct node *node)
     return product_of(node).transposed;
 }
 
-// One row is limited by how fast its weights are read, not by how they are multiplied.
 static bool rounds(const struct node *node)
 {
     const struct nbit_product product = product_of(node);
-    return product.packs && product.m >= MIN_INT8_ROWS && wnn_strip_int8_kernels(wnn_cpu_target(node));
+    return product.packs && wnn_strip_int8_is_faster(wnn_strip_int8_kernels(wnn_cpu_target(node)), product.m);
 }
 
 static const char *method(const struct node *node)

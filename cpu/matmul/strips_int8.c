@@ -9,6 +9,8 @@
 #define MAX_VECTORS 4 // of the strips that are met at once
 
 #define MIN_TILE_ROWS 8 // are worth tiles of the processor
+#define MIN_DOT_ROWS  2 // sums of four products: one row is limited by how fast its weights are read,
+#define MIN_PAIR_ROWS 8 // or sums of two
 
 // What one call of a loop is about: strips of one group, from one on, and rows of one tile.
 struct strip_int8_part {
@@ -249,6 +251,15 @@ const struct strip_int8_kernels *wnn_strip_int8_kernels(const struct cpu_target 
 #endif
     (void)target;
     return NULL;
+}
+
+bool wnn_strip_int8_is_faster(const struct strip_int8_kernels *kernels, size_t m)
+{
+#if WNN_X86_64
+    if (kernels == &avx2_kernels)
+        return m >= MIN_PAIR_ROWS;
+#endif
+    return kernels && m >= MIN_DOT_ROWS;
 }
 
 // Runs that are mostly of fewer terms would leave tiles empty.

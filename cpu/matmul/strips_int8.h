@@ -26,8 +26,9 @@ struct strip_int8_rows {
 // What one instruction set does best.
 struct strip_int8_kernels;
 
-// The best of a target; NULL: it has none.
+// The best of a target; NULL: it has none. And whether so many rows are faster by these than exactly.
 const struct strip_int8_kernels *wnn_strip_int8_kernels(const struct cpu_target *target);
+bool wnn_strip_int8_is_faster(const struct strip_int8_kernels *kernels, size_t m);
 
 // Those that do the same for m rows by tiles (tiles.h), if this processor has some and is faster so; or the
 // same.
