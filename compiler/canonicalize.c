@@ -82,21 +82,6 @@ static bool join_transposes(struct pass_context *context, struct graph *graph, s
     return true;
 }
 
-// Whether the elements stay in their order.
-static bool moves_nothing(const struct node *transpose)
-{
-    WNNUint32List permutation = ((const WNNTransposeOptions *)transpose->attrs)->permutation;
-    uint32_t last = 0;
-    for (size_t i = 0; i < permutation.count; i++) {
-        if (transpose->in[0]->type.shape.dim[permutation.data[i]] == 1)
-            continue;
-        if (permutation.data[i] < last)
-            return false;
-        last = permutation.data[i];
-    }
-    return true;
-}
-
 static bool become_reshape(struct pass_context *context, struct graph *graph, struct node *node)
 {
     struct expand_attrs *attrs = wnn_rewrite_attrs(graph, WNN_OP_reshape);
@@ -114,7 +99,10 @@ bool wnn_canonicalize(struct pass_context *context, struct graph *graph)
         struct node *node = graph->nodes[i];
         if (node->op == WNN_OP_transpose && !join_transposes(context, graph, node))
             return false;
-        if (node->op == WNN_OP_transpose && moves_nothing(node) && !become_reshape(context, graph, node))
+        if (node->op == WNN_OP_transpose &&
+            wnn_rewrite_moves_nothing(((const WNNTransposeOptions *)node->attrs)->permutation.data,
+                                      &node->out[0]->type.shape) &&
+            !become_reshape(context, graph, node))
             return false;
         if (node->op == WNN_OP_reshape) {
             struct node *before = same_before(node);

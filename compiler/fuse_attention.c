@@ -156,22 +156,18 @@ static bool leads_alone(const struct operand *from, const struct operand *to)
 static bool shape_before(const struct shape *shape, const uint32_t *order, unsigned rank,
                          struct shape *before)
 {
-    unsigned last = 0;
+    struct shape behind = {.rank = rank};
+    unsigned missing = rank - shape->rank;
     before->rank = rank;
     for (unsigned d = 0; d < rank; d++) {
-        unsigned missing = rank - shape->rank;
-        uint32_t size = d < missing ? 1 : shape->dim[d - missing];
-        before->dim[order[d]] = size;
-        if (size != 1 && order[d] < last)
-            return false;
-        last = size != 1 ? order[d] : last;
+        behind.dim[d] = d < missing ? 1 : shape->dim[d - missing];
+        before->dim[order[d]] = behind.dim[d];
     }
-    return true;
+    return wnn_rewrite_moves_nothing(order, &behind);
 }
 
 // Turns what is transposed, instead of its transpose, which is left to those who read the result: `*order`.
-// Sets
-// `*failed` when memory runs out.
+// Sets `*failed` when memory runs out.
 static bool turn_before(struct graph *graph, struct node *rotary, const uint32_t **order, bool *failed)
 {
     const struct node *transpose = only_producer(rotary->in[0], WNN_OP_transpose);

@@ -24,6 +24,19 @@ bool wnn_rewrite_list(struct graph *graph, WNNUint32List *list, const uint32_t *
     return copy != NULL;
 }
 
+bool wnn_rewrite_moves_nothing(const uint32_t *permutation, const struct shape *result)
+{
+    uint32_t last = 0;
+    for (unsigned d = 0; d < result->rank; d++) {
+        if (result->dim[d] == 1)
+            continue;
+        if (permutation[d] < last)
+            return false;
+        last = permutation[d];
+    }
+    return true;
+}
+
 struct node *wnn_rewrite_add(struct graph *graph, enum op op, struct operand *in,
                              const struct descriptor *out, void *attrs, size_t before)
 {

@@ -16,6 +16,10 @@ void *wnn_rewrite_attrs(struct graph *graph, enum op op);
 // A copy of a list. False: out of memory.
 bool wnn_rewrite_list(struct graph *graph, WNNUint32List *list, const uint32_t *items, size_t count);
 
+// Whether elements keep their order in a transpose with a result of that shape: it moves dimensions of size 1
+// alone.
+bool wnn_rewrite_moves_nothing(const uint32_t *permutation, const struct shape *result);
+
 // Appends a node of one input and one output, which is to stand right before the node of index `before` once
 // wnn_rewrite_order has run. NULL when memory runs out.
 struct node *wnn_rewrite_add(struct graph *graph, enum op op, struct operand *in,

@@ -45,10 +45,10 @@ double wnn_cooperative_time(uint64_t work, bool half);
 // memory is planned for, whatever the device.
 uint32_t wnn_cooperative_splits(const struct product *product);
 
-// With no more splits than scratch memory has room for, `most`; of paired products, whose columns are those
-// of both, with none. False: no tile fits the device.
+// What takes the least time, in no more splits than scratch memory has room for; of paired products, whose
+// columns are those of both, in none. False: no tile fits the device.
 bool wnn_cooperative_choose(const struct capabilities *can, const struct product *product,
-                            const struct cooperative_operands *with, size_t most,
+                            const struct cooperative_operands *with, size_t scratch,
                             struct cooperative_schedule *schedule);
 
 #endif
