@@ -42,6 +42,7 @@ enum {
 typedef float vector_any __attribute__((vector_size(16)));
 typedef double doubles_any __attribute__((vector_size(16)));
 typedef int32_t ints_any __attribute__((vector_size(16)));
+typedef uint32_t uints_any __attribute__((vector_size(16))); // sums of bits wrap around
 
 WNN_INLINE vector_any load_any(const float *from)
 {
@@ -266,6 +267,7 @@ enum {
 typedef float vector_avx2 __attribute__((vector_size(32)));
 typedef double doubles_avx2 __attribute__((vector_size(32)));
 typedef int32_t ints_avx2 __attribute__((vector_size(32)));
+typedef uint32_t uints_avx2 __attribute__((vector_size(32))); // sums of bits wrap around
 
 INLINE vector_avx2 load_avx2(const float *from)
 {
@@ -474,6 +476,7 @@ enum {
 typedef float vector_avx512 __attribute__((vector_size(64)));
 typedef double doubles_avx512 __attribute__((vector_size(64)));
 typedef int32_t ints_avx512 __attribute__((vector_size(64)));
+typedef uint32_t uints_avx512 __attribute__((vector_size(64))); // sums of bits wrap around
 
 INLINE __mmask16 first_lanes_avx512(size_t count)
 {

@@ -11,16 +11,18 @@
 #define ALIGNMENT alignof(int64_t)
 
 // Small items share blocks of so many bytes at most, but where a sanitizer watches the ends of each.
-#define SHARED_BYTES 8192
-#define FIRST_BYTES  ((size_t)1024)
+#define FIRST_BYTES ((size_t)1024)
 #if defined(__SANITIZE_ADDRESS__)
-#undef SHARED_BYTES
-#define SHARED_BYTES 0
+#define WATCHED 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
-#undef SHARED_BYTES
-#define SHARED_BYTES 0
+#define WATCHED 1
 #endif
+#endif
+#ifdef WATCHED
+static const size_t shared_bytes = 0;
+#else
+static const size_t shared_bytes = 8192;
 #endif
 
 struct model_block {
@@ -44,7 +46,7 @@ static unsigned char *add_block(struct model_memory *memory, size_t bytes, bool 
 static size_t block_size(const struct model_memory *memory, size_t bytes)
 {
     size_t size = FIRST_BYTES;
-    while (size < SHARED_BYTES && (size < memory->used || size < bytes))
+    while (size < shared_bytes && (size < memory->used || size < bytes))
         size *= 2;
     return size;
 }
@@ -57,14 +59,14 @@ void *wnn_model_allocate(struct model_memory *memory, size_t count, size_t size)
     if (count > (SIZE_MAX - alignment) / size)
         return NULL;
     size_t bytes = (count * size + alignment - 1) / alignment * alignment;
-    if (bytes > memory->left && bytes <= left && bytes < SHARED_BYTES / 4) {
+    if (bytes > memory->left && bytes <= left && bytes < shared_bytes / 4) {
         size_t shared = block_size(memory, bytes);
         shared = left < shared ? left / alignment * alignment : shared;
         memory->room = add_block(memory, shared, true);
         memory->left = memory->room ? shared : 0;
     }
     if (bytes > memory->left)
-        return bytes <= left && bytes >= SHARED_BYTES / 4 ? add_block(memory, bytes, false) : NULL;
+        return bytes <= left && bytes >= shared_bytes / 4 ? add_block(memory, bytes, false) : NULL;
     unsigned char *item = memory->room;
     memory->room += bytes;
     memory->left -= bytes;
