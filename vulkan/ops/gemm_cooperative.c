@@ -10,6 +10,7 @@
 enum {
     PAST_INNER = 1024,
     PAST_ROUNDS = 16,        // see reads_past_cache
+    MANY_STEPS = 16,         // of which finding and reading pixels in vain once costs nothing
     MIN_ROWS = 16,           // unless wnn_is_for_units
     MIN_HALF_WORK = 1 << 20, // multiplications
     MIN_SINGLE_WORK = 1 << 29
@@ -212,6 +213,7 @@ static void multiply(struct lowering *lowering, const struct product *p,
     wnn_shader_define(&shader, "GATHERED", "%d", g != NULL);
     wnn_shader_define(&shader, "RUNS", "%d", runs);
     wnn_shader_define(&shader, "PAIRED", "%d", partner != NULL);
+    wnn_shader_define(&shader, "ASKS", "%d", !half || !g || schedule->split < MANY_STEPS * schedule->tile.k);
     wnn_shader_define(&shader, "B_OPERANDS", "%uu", partner ? 2 : 1);
     // Not of sizes that come late; those of b may be known all the same.
     const struct cooperative_tile *tile = &schedule->tile;
@@ -226,6 +228,8 @@ static void multiply(struct lowering *lowering, const struct product *p,
     wnn_shader_define(&shader, "WHOLE_B", "%d", whole_b);
     if (g) {
         wnn_shader_define(&shader, "CHANNELS_IN_CHUNKS", "%d", g->channels % 8 == 0);
+        wnn_shader_define(&shader, "CHANNELS_IN_STEPS", "%d",
+                          g->fixed && g->channels % schedule->tile.k == 0);
         wnn_product_gather(&shader, g);
     }
     wnn_shader_map(&shader, "a", p->rank, p->dims, p->a_steps, 0);

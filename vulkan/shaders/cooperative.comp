@@ -267,31 +267,35 @@ Pixel pixel_of(uint row, uint from)
     return Pixel(from_y, from_x, from + n * IMAGE + uint(from_y) * LINE + uint(from_x) * PIXEL);
 }
 
-// Whether the image has inner index k of a row, and where.
-bool find(Pixel pixel, uint k, out uint at)
+// Whether the image has inner index k + place of a row, and where. What all invocations have in common they need not
+// compute each: that is the tap, if a step has channels of one only.
+bool find(Pixel pixel, uint k, uint place, out uint at)
 {
-    uint c = k % CHANNELS, tap = k / CHANNELS;
+    uint whole = k + (CHANNELS_IN_STEPS == 1 ? 0u : place), own = CHANNELS_IN_STEPS == 1 ? place : 0u;
+    uint tap = whole / CHANNELS, c = whole % CHANNELS;
     uint tap_x = tap % FILTER_WIDTH * DILATION_X, tap_y = tap / FILTER_WIDTH * DILATION_Y;
-    at = pixel.from + tap_y * LINE + tap_x * PIXEL + c;
-    return k < INNER && uint(pixel.y + int(tap_y)) < IN_HEIGHT && uint(pixel.x + int(tap_x)) < IN_WIDTH;
+    at = pixel.from + own + (tap_y * LINE + tap_x * PIXEL + c);
+    return whole < INNER && uint(pixel.y + int(tap_y)) < IN_HEIGHT && uint(pixel.x + int(tap_x)) < IN_WIDTH;
 }
 
-Chunk read_pixel(Pixel pixel, uint k)
+// Elements k + place to k + place + 7.
+Chunk read_pixel(Pixel pixel, uint k, uint place)
 {
     uint at;
 #if CHANNELS_IN_CHUNKS
-    return find(pixel, k, at) ? a_chunk(at, 8u) : no_chunk();
+    return find(pixel, k, place, at) ? a_chunk(at, 8u) : no_chunk();
 #elif RUNS
-    uint tap_y = k / RUN_PITCH * DILATION_Y, place = k % RUN_PITCH;
-    int begin = pixel.x * int(CHANNELS) + int(place); // from the left side of the image
-    int first = max(-begin, 0), last = min(min(8, int(RUN - place)), int(IN_WIDTH * CHANNELS) - begin);
+    k += place;
+    uint tap_y = k / RUN_PITCH * DILATION_Y, place_in_run = k % RUN_PITCH;
+    int begin = pixel.x * int(CHANNELS) + int(place_in_run); // from the left side of the image
+    int first = max(-begin, 0), last = min(min(8, int(RUN - place_in_run)), int(IN_WIDTH * CHANNELS) - begin);
     return k < DEPTH && uint(pixel.y + int(tap_y)) < IN_HEIGHT && first < last
-               ? a_run(int(pixel.from + tap_y * LINE + place), first, last)
+               ? a_run(int(pixel.from + tap_y * LINE + place_in_run), first, last)
                : no_chunk();
 #else
     Chunk chunk = no_chunk();
     UNROLL for (uint e = 0u; e < 8u; e++)
-        if (find(pixel, k + e, at))
+        if (find(pixel, k, place + e, at))
             a_single(chunk, e, at);
     return chunk;
 #endif
@@ -307,7 +311,7 @@ float sum_of(uint from_a, uint from_b, uint m, uint n, uint begin, uint end)
     Pixel pixel = pixel_of(m, from_a);
     uint at;
     for (uint k = begin; k < end; k++)
-        if (find(pixel, k, at))
+        if (find(pixel, k, 0u, at))
             sum += a_at(at) * b_at(from_b + k * B_INNER + n * B_COLUMN);
 #else
     for (uint k = begin; k < end; k++)
@@ -322,7 +326,7 @@ float sum_of(uint from_a, uint from_b, uint m, uint n, uint begin, uint end)
 #if WHOLE_A
 #define CHUNK_A(i, k0) a_whole(at_a + (i) * (step_a * a_line / 8u))
 #elif GATHERED
-#define CHUNK_A(i, k0) read_pixel(pixels[i], (k0) + place_a * 8u)
+#define CHUNK_A(i, k0) read_pixel(pixels[i], k0, place_a * 8u)
 #elif A_TURNED
 Chunk chunk_of_a(uint from, uint m, uint k)
 {
@@ -389,6 +393,13 @@ Chunk chunk_of_b(uint from, uint k, uint n)
             sums[i * PARTS_N + j] =                                                                                  \
                 multiply_add(a[(now) * PARTS_M + i], b[(now) * PARTS_N + j], sums[i * PARTS_N + j]);
 
+// ASKS: in each step, whether there is another to be read. Otherwise the last is read again: what is in a branch is not
+// ordered among other instructions, and pixels take many to be found.
+#if ASKS
+#define MORE(k0, step) (step)
+#else
+#define MORE(k0, step) ((k0) + TILE_K < end ? (step) : 0u)
+#endif
 #define FETCH(k0)                                                                                                    \
     {                                                                                                                \
         UNROLL for (uint i = 0u; i < A_HELD; i++)                                                                    \
@@ -397,8 +408,8 @@ Chunk chunk_of_b(uint from, uint k, uint n)
             held_b[i] = CHUNK_B(i, k0);                                                                              \
         UNROLL for (uint i = B_LOADS; i < B_HELD; i++)                                                               \
             held_b[i] = CHUNK_OTHER(i - B_LOADS, k0);                                                                \
-        at_a += next_a;                                                                                              \
-        at_b += next_b;                                                                                              \
+        at_a += MORE(k0, next_a);                                                                                    \
+        at_b += MORE(k0, next_b);                                                                                    \
     }
 #define PUT()                                                                                                        \
     {                                                                                                                \
@@ -459,8 +470,13 @@ void main()
     barrier();
     READ_PARTS(0u, 0u)
     for (uint k0 = begin; k0 < end; k0 += TILE_K) {
+#if ASKS
         if (k0 + TILE_K < end)
             FETCH(k0 + TILE_K)
+#else
+        const uint following = k0 + MORE(k0, TILE_K);
+        FETCH(following)
+#endif
         UNROLL for (uint k = 0u; k < TILE_K; k += SLICED_K) {
             const uint now = k / SLICED_K % 2u;
             if (k + SLICED_K < TILE_K) {
