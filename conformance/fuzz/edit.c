@@ -173,7 +173,8 @@ void folder_write(const char *name, const struct contents *bytes)
     folder_path();
     path_in_folder(path, sizeof path, name);
     FILE *file = fopen(path, "wb");
-    if (!file || fwrite(bytes->data, 1, bytes->size, file) != bytes->size || fclose(file) != 0)
+    if (!file || (bytes->size > 0 && fwrite(bytes->data, 1, bytes->size, file) != bytes->size) ||
+        fclose(file) != 0)
         abort();
 }
 

@@ -373,8 +373,8 @@ int main(int argc, char **argv)
     CASE(test_found());
     CASE(test_without_taps());
     CASE(test_many_phases());
-    CASE(test_covering(count ? atoi(count) : getenv("WNN_EMULATED") ? 100 : 400));
-    CASE(test_random(count ? atoi(count) : 250));
+    CASE(test_covering(count ? atoi(count) : getenv("WNN_EMULATED") ? 50 : 400));
+    CASE(test_random(count ? atoi(count) : getenv("WNN_EMULATED") ? 80 : 250));
     wnnContextRelease(reference);
     wnnContextRelease(contexts[0]);
     wnnContextRelease(contexts[1]);

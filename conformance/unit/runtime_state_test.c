@@ -671,7 +671,7 @@ int main(int argc, char **argv)
     cases_begin(argc - named, argv + named);
     // A processor that plays the device, perhaps with layers that look at all it does, takes minutes for
     // more.
-    step_count = SANITIZED || backend->submit ? 512 : 2048;
+    step_count = backend->submit ? 128 : SANITIZED ? 512 : 2048;
     // Where nothing else decides how long steps take, they take no memory.
     WNNContext usual = context;
     const struct backend *slow = backend->submit ? find_backend("vulkan-hurried") : NULL;
