@@ -611,8 +611,8 @@ static bool try_fault(WNNContext other, WNNContext cpu)
 
 static unsigned try_stage(WNNContext other, WNNContext cpu)
 {
-    // Every second or third call fails so, and others with the next result: each try takes long.
-    unsigned tries = 0, step = SANITIZED ? 3 : 2;
+    // Not every call fails so, and others with the next result: each try takes long.
+    unsigned tries = 0, step = SANITIZED ? 5 : 2;
     for (trial.fault = 0; trial.fault < sizeof faults / sizeof *faults; trial.fault++)
         // Whatever fails always is tried with one of the results only, and a loss stays anyway.
         for (int and_after = 0; and_after < (trial.fault ? 1 : 2); and_after++) {
