@@ -33,4 +33,5 @@ void wnn_shader_matrices(struct shader *shader, bool half)
                       half ? "" : ", \"SPV_KHR_bfloat16\"");
     wnn_shader_define(shader, "COMPONENT_CAPABILITIES", "%s", half ? "6022, 9" : "6022, 5116, 5118");
     wnn_shader_define(shader, "SINGLE", "0x%x", SPIRV_FLOAT32);
+    wnn_shader_include(shader, "matrices");
 }

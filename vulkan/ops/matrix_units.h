@@ -8,7 +8,7 @@
 #include "vulkan/program/shader.h"
 
 // Extensions, and as macros the kind of the units, the sizes and components of matrices, of float16 (`half`)
-// or bfloat16, and of a subgroup.
+// or bfloat16, and of a subgroup; with them the text of matrices.comp.
 void wnn_shader_matrices(struct shader *shader, bool half);
 
 #endif

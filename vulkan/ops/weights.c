@@ -363,7 +363,7 @@ static void describe_scales(struct shader *shader, const struct product *p, uint
 
 void wnn_shader_weights(struct shader *shader, const struct product *p, uint32_t unit, bool dense)
 {
-    const char *const packs[] = {"uint", "uvec2", "uvec4"}, *text = wnn_shader_family("weights");
+    const char *const packs[] = {"uint", "uvec2", "uvec4"};
     unsigned bits = bits_of(p->b), words = unit * bits / 32;
     wnn_shader_define(shader, "BITS", "%u", bits);
     wnn_shader_fixed(shader, "UNIT", unit);
@@ -377,7 +377,7 @@ void wnn_shader_weights(struct shader *shader, const struct product *p, uint32_t
         wnn_shader_define(shader, "SCALES_SUMS", "0");
     }
     wnn_shader_define(shader, "DENSE", "%d", dense);
-    wnn_shader_join(shader, &(struct shader){.text = (char *)(uintptr_t)text, .length = strlen(text)});
+    wnn_shader_include(shader, "weights");
 }
 
 void wnn_shader_partner_weights(struct shader *shader, const struct tensor *b, uint32_t unit)

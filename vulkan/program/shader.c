@@ -747,6 +747,12 @@ const char *wnn_shader_family(const char *name)
     return "#error no such family\n";
 }
 
+void wnn_shader_include(struct shader *shader, const char *name)
+{
+    const char *text = wnn_shader_family(name);
+    add_bytes(shader, text, strlen(text));
+}
+
 // Whether the parameters are push constants: those of small dispatches, where another trip to memory would
 // show.
 static bool are_pushed(const struct shader *shader)

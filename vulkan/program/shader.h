@@ -94,8 +94,9 @@ struct shader {
     unsigned per; // elements of a word of the output
 };
 
-// The text of kernels/<name>.comp.
+// The text of shaders/<name>.comp; and what appends it, for what several families have in common.
 const char *wnn_shader_family(const char *name);
+void wnn_shader_include(struct shader *shader, const char *name);
 
 // Invocations of a large work group.
 unsigned wnn_shader_large_group(const struct gpu *gpu);

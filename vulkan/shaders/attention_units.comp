@@ -12,10 +12,6 @@
 // have two rows make weights of their scores where these are. Elsewhere scores pass through shared memory: LANES
 // invocations of a row make weights of float16 of them, which are read back as a matrix.
 
-#define KHR      1 // as in cooperative.comp
-#define NV       2
-#define EMULATED 3
-
 #define INVOCATIONS (SUBGROUPS * SUBGROUP)
 #define ALL_PARTS (SUBGROUPS * PARTS)
 #define LANES (SUBGROUP / PART_M)
@@ -74,28 +70,8 @@ shared uint votes[SUBGROUPS];
 // ---------------------------------------------------------------------------------------------------------------------
 
 #if MATRICES == KHR
-// glslang knows no types as arguments of types: COMPONENT and SINGLE are numbers that stand for them.
-const uint BY_SUBGROUP = 3u, BY_WORKGROUP = 2u, USE_A = 0u, USE_B = 1u, USE_SUM = 2u;
-const uint SIZE_M = PART_M, SIZE_N = PART_N, SIZE_K = PART_K;
-#define MATRIX_OF(type, rows, columns, use)                                                                          \
-    spirv_type(extensions = [COMPONENT_EXTENSIONS], capabilities = [COMPONENT_CAPABILITIES], id = 4456, type,        \
-               BY_SUBGROUP, rows, columns, use)
-#define INSTRUCTION(number)                                                                                          \
-    spirv_instruction(extensions = ["SPV_KHR_cooperative_matrix"], capabilities = [6022], id = number)
-#define MATRIX_A MATRIX_OF(COMPONENT, SIZE_M, SIZE_K, USE_A)
-#define MATRIX_B MATRIX_OF(COMPONENT, SIZE_K, SIZE_N, USE_B)
-#define MATRIX_SUM MATRIX_OF(SINGLE, SIZE_M, SIZE_N, USE_SUM)
-INSTRUCTION(4457)
-MATRIX_A read_a(spirv_by_reference uvec4 from, int layout_of, uint stride, spirv_literal int access, uint visible);
-INSTRUCTION(4457)
-MATRIX_B read_b(spirv_by_reference uvec4 from, int layout_of, uint stride, spirv_literal int access, uint visible);
 INSTRUCTION(4457)
 MATRIX_SUM read_sum(spirv_by_reference uvec4 from, int layout_of, uint stride, spirv_literal int access, uint visible);
-INSTRUCTION(4458)
-void write_sum(spirv_by_reference uvec4 to, MATRIX_SUM sum, int layout_of, uint stride, spirv_literal int access,
-               uint available);
-INSTRUCTION(4459) MATRIX_SUM multiply_add(MATRIX_A a, MATRIX_B b, MATRIX_SUM sum);
-spirv_instruction(id = 80) MATRIX_SUM all_of(float x);
 spirv_instruction(id = 133) MATRIX_SUM shrink(MATRIX_SUM x, MATRIX_SUM y);
 #if KNOWN
 spirv_instruction(id = 81) float element_of(MATRIX_SUM sum, spirv_literal int e);
@@ -127,11 +103,6 @@ float total(float x)
 #define WRITE_SUM(index, pitch, sum) write_sum(pool[index], sum, 0, pitch, 0x28, BY_WORKGROUP)
 
 #elif MATRICES == NV
-#define MATRIX_A fcoopmatNV<16, gl_ScopeSubgroup, PART_M, PART_K>
-#define MATRIX_B fcoopmatNV<16, gl_ScopeSubgroup, PART_K, PART_N>
-#define MATRIX_SUM fcoopmatNV<32, gl_ScopeSubgroup, PART_M, PART_N>
-#define all_of(x) MATRIX_SUM(x)
-#define multiply_add(a, b, sum) coopMatMulAddNV(a, b, sum)
 #define shrink(x, y) ((x) / (y)) // there is no product of elements
 #define SHRINKS(factor) (1.0 / (factor))
 #define READ_A(matrix, index, pitch) coopMatLoadNV(matrix, pool, index, pitch, false)
@@ -234,13 +205,9 @@ float total(float x)
 
 // Emulated, subgroups meet all together, and must agree on whether they do.
 #if MATRICES == EMULATED
-#define SUBGROUP_INDEX (gl_LocalInvocationIndex / SUBGROUP)
-#define LANE (gl_LocalInvocationIndex % SUBGROUP)
 #define VOTE 0u
 #define MEET() barrier()
 #else
-#define SUBGROUP_INDEX gl_SubgroupID
-#define LANE gl_SubgroupInvocationID
 #define VOTE gl_SubgroupID
 #define MEET() subgroupBarrier()
 #endif

@@ -13,10 +13,6 @@
 // Chunks are eight elements that lie beside one another in memory: along a line. A line of an operand is a row, or an
 // inner index where the operand is TURNED.
 
-#define KHR      1 // GL_KHR_cooperative_matrix, in instructions that vulkan/program/spirv.c completes
-#define NV       2 // GL_NV_cooperative_matrix
-#define EMULATED 3 // by the invocations of the work group: tests
-
 #define SUBGROUPS_N (TILE_N / SUBGROUP_N)
 #define SLICE_SUBGROUPS (TILE_M / SUBGROUP_M * SUBGROUPS_N)
 #define SUBGROUPS (SLICE_SUBGROUPS * SLICES)
@@ -123,26 +119,6 @@ WORD results_of(uint at, uint e, uint place)
 // ---------------------------------------------------------------------------------------------------------------------
 
 #if MATRICES == KHR
-// glslang knows no types as arguments of types: COMPONENT and SINGLE are numbers that stand for them.
-const uint BY_SUBGROUP = 3u, BY_WORKGROUP = 2u, USE_A = 0u, USE_B = 1u, USE_SUM = 2u;
-const uint SIZE_M = PART_M, SIZE_N = PART_N, SIZE_K = PART_K;
-#define MATRIX_OF(type, rows, columns, use)                                                                          \
-    spirv_type(extensions = [COMPONENT_EXTENSIONS], capabilities = [COMPONENT_CAPABILITIES], id = 4456, type,        \
-               BY_SUBGROUP, rows, columns, use)
-#define INSTRUCTION(number)                                                                                          \
-    spirv_instruction(extensions = ["SPV_KHR_cooperative_matrix"], capabilities = [6022], id = number)
-#define MATRIX_A MATRIX_OF(COMPONENT, SIZE_M, SIZE_K, USE_A)
-#define MATRIX_B MATRIX_OF(COMPONENT, SIZE_K, SIZE_N, USE_B)
-#define MATRIX_SUM MATRIX_OF(SINGLE, SIZE_M, SIZE_N, USE_SUM)
-INSTRUCTION(4457)
-MATRIX_A read_a(spirv_by_reference uvec4 from, int layout_of, uint stride, spirv_literal int access, uint visible);
-INSTRUCTION(4457)
-MATRIX_B read_b(spirv_by_reference uvec4 from, int layout_of, uint stride, spirv_literal int access, uint visible);
-INSTRUCTION(4458)
-void write_sum(spirv_by_reference uvec4 to, MATRIX_SUM sum, int layout_of, uint stride, spirv_literal int access,
-               uint available);
-INSTRUCTION(4459) MATRIX_SUM multiply_add(MATRIX_A a, MATRIX_B b, MATRIX_SUM sum);
-spirv_instruction(id = 80) MATRIX_SUM all_of(float x);
 spirv_instruction(id = 129) MATRIX_SUM add_sums(MATRIX_SUM x, MATRIX_SUM y);
 // Memory that other invocations write (0x20) is made visible (0x10) or available (0x8) to the work group.
 #define READ_A(matrix, index) matrix = read_a(tiles[index], A_TURNED, A_PITCH, 0x30, BY_WORKGROUP)
@@ -150,12 +126,7 @@ spirv_instruction(id = 129) MATRIX_SUM add_sums(MATRIX_SUM x, MATRIX_SUM y);
 #define WRITE_SUM(index, sum) write_sum(tiles[index], sum, 0, SLAB_PITCH, 0x28, BY_WORKGROUP)
 
 #elif MATRICES == NV
-#define MATRIX_A fcoopmatNV<16, gl_ScopeSubgroup, PART_M, PART_K>
-#define MATRIX_B fcoopmatNV<16, gl_ScopeSubgroup, PART_K, PART_N>
-#define MATRIX_SUM fcoopmatNV<32, gl_ScopeSubgroup, PART_M, PART_N>
-#define all_of(x) MATRIX_SUM(x)
 #define add_sums(x, y) ((x) + (y))
-#define multiply_add(a, b, sum) coopMatMulAddNV(a, b, sum)
 #define READ_A(matrix, index) coopMatLoadNV(matrix, tiles, index, A_PITCH, A_TURNED != 0)
 #define READ_B(matrix, index) coopMatLoadNV(matrix, tiles, index, B_PITCH, B_TURNED != 0)
 #define WRITE_SUM(index, sum) coopMatStoreNV(sum, tiles, index, SLAB_PITCH, false)
@@ -208,13 +179,6 @@ void write_own(uint index, Sum sum)
 #define WRITE_SUM(index, sum) write_own(index, sum)
 #endif
 
-#if MATRICES == EMULATED
-#define SUBGROUP_INDEX (gl_LocalInvocationIndex / SUBGROUP)
-#define LANE (gl_LocalInvocationIndex % SUBGROUP)
-#else
-#define SUBGROUP_INDEX gl_SubgroupID
-#define LANE gl_SubgroupInvocationID
-#endif
 #if MATRICES == EMULATED || SLICES > 1
 #define MEET() barrier()
 #else
