@@ -241,7 +241,10 @@ static void test_products(WNNDataType type)
                                          .dilations = {2, 1}},
                                of_three = {IMAGES(9, 11, 3),   .out_height = 4,   .out_width = 5,
                                            .filter_width = 3,  .padding = {0, 0}, .strides = {2, 2},
-                                           .dilations = {1, 1}};
+                                           .dilations = {1, 1}},
+                               of_many = {IMAGES(5, 6, 128),   .out_height = 5,   .out_width = 6,
+                                          .filter_width = 3,   .padding = {1, 1}, .strides = {1, 1},
+                                          .dilations = {1, 1}, .fixed = true};
     const struct test_case cases[] = {
         {.rows = 35, .columns = 18, .inner = 37},
         {.rows = 64, .columns = 64, .inner = 128},
@@ -260,6 +263,9 @@ static void test_products(WNNDataType type)
         {.rows = 60, .columns = 34, .inner = 147, .gather = &padded},
         {.rows = 60, .columns = 24, .inner = 147, .gather = &padded, .b_turned = true, .shift = 2},
         {.rows = 90, .columns = 18, .inner = 33, .gather = &narrow, .b_turned = true, .alpha = true},
+        // Steps of one tap each, and so many that the last is read again rather than none.
+        {.rows = 60, .columns = 24, .inner = 1152, .gather = &of_many, .b_turned = true},
+        {.rows = 60, .columns = 24, .inner = 1152, .gather = &of_many, .b_turned = true, .scratch = 2},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct test_case with_type = cases[i];
