@@ -63,7 +63,7 @@ build release gcc && check release
 build plain gcc -Dxnnpack=disabled -Dvulkan=disabled -Dc_args=-DWNN_NON_TEMPORAL_BYTES=1 && check plain --suite=webnn:vectors --suite=webnn:unit
 # gcc compiles the kernels with sanitizers in a third of the time that clang takes, and looks into vectors; clang has libFuzzer.
 build address gcc "${sanitize[@]}" -Db_sanitize=address,undefined -Dc_args='-g1 -DWNN_NON_TEMPORAL_BYTES=256' && check address --timeout-multiplier=6 --no-suite=webnn:package
-build clang clang "${sanitize[@]}" -Doptimization=0 -Db_sanitize=address,undefined && check clang --suite=webnn:libfuzzer
+build clang clang "${sanitize[@]}" -Doptimization=0 -Db_sanitize=address,undefined && check clang --timeout-multiplier=6 --suite=webnn:libfuzzer
 # Without libraries that MemorySanitizer has not compiled, but for those that read vectors.
 configure memory clang "${sanitize[@]}" -Db_sanitize=memory -Dxnnpack=disabled -Dvulkan=disabled -Dtools=disabled -Djs=disabled &&
   check_some memory --timeout-multiplier=6 'own vectors on cpu' 'random graphs' 'random graphs of edges' cpu_conv_edges \
