@@ -174,8 +174,8 @@ static struct form random_form(uint32_t *seed, WNNDataType type)
     f.rows = next(seed) % 3 == 0 ? 1 : 1 + next(seed) % 16;
     f.rows += next(seed) % 5 == 0 ? 16 + next(seed) % 120 : 0;
     f.columns = 8 + 2 * (next(seed) % 90);
-    uint32_t most = next(seed) % 4 == 0 ? 2500 : 500;
-    f.inner = unit * (1 + next(seed) % (1 + most / unit));
+    uint32_t units = next(seed), most = next(seed) % 4 == 0 ? 2500 : 500;
+    f.inner = unit * (1 + units % (1 + most / unit));
     f.block_terms = next(seed) % 5 == 0 ? f.inner : block;
     f.block_columns = next(seed) % 5 == 0 ? f.columns : next(seed) % 5 == 0 ? 2 : 1;
     f.weights = quantized ? small[next(seed) % 4] : type;
@@ -203,7 +203,7 @@ static void test_random(const struct backend *backend, unsigned count, uint32_t 
         bool rounded_once = random.residual && type == WNNDataType_Float16;
         compare_form(context, reference, &random, type, rounded_once ? 2e-3 : 0);
     }
-    REQUIRE(taken * 2 >= count);
+    REQUIRE(taken * 10 >= count * 6);
     wnnContextRelease(reference);
     wnnContextRelease(context);
 }

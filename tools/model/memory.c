@@ -10,8 +10,9 @@
 // Of pointers and numbers of 64 bits: nothing has more.
 #define ALIGNMENT alignof(int64_t)
 
-// Small items share blocks of so many bytes at most, but where a sanitizer watches the ends of each.
 #define FIRST_BYTES ((size_t)1024)
+
+// Small items share blocks of so many bytes at most, but where a sanitizer watches the ends of each.
 #if defined(__SANITIZE_ADDRESS__)
 #define WATCHED 1
 #elif defined(__has_feature)
