@@ -431,7 +431,7 @@ static void measure(void *state, const void *pointer, struct executable_size *si
     for (size_t i = 0; i < executable->flight_count; i++) {
         const struct flight *flight = &executable->flights[i];
         const struct buffer *const buffers[] = {&flight->arena, &flight->inputs, &flight->upload,
-                                                &flight->readback};
+                                                &flight->readback, &flight->counters};
         size->execution += i == 0 ? flight->arena.bytes : 0;
         for (size_t k = 0; k < sizeof buffers / sizeof buffers[0]; k++)
             size->device += buffers[k]->charged;

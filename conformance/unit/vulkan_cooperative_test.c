@@ -24,7 +24,7 @@ enum {
 static struct gpu gpu;
 static struct command_pool command_pool;
 static struct pipelines pipelines;
-static struct buffer arena, readback;
+static struct buffer arena, readback, counters;
 static float a[ROOM], b[ROOM], c[ROOM];
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -40,6 +40,7 @@ struct test_case {
     size_t scratch; // for so many splits
     const struct gather *gather;
     bool infinite, alpha;
+    bool counts; // with counters, so that splits are summed where they are made
 };
 
 static unsigned random_state = 1;
@@ -126,7 +127,23 @@ static void compare(const struct test_case *t, const struct product *p, const vo
     }
 }
 
-// Runs a program, which ends with that; the output is read back.
+static void run_all(const struct recording *recording)
+{
+    struct error error = {0};
+    for (size_t i = 0; i < recording->count; i++)
+        REQUIRE(wnn_gpu_run(&gpu, &command_pool, recording->commands[i], &error));
+}
+
+static void upload_zeros(struct region region)
+{
+    static const char zeros[4 * ROOM];
+    struct error error = {0};
+    REQUIRE(region.bytes <= sizeof zeros);
+    REQUIRE(wnn_gpu_upload(&gpu, &command_pool, &(struct upload){zeros, region}, 1, &error));
+}
+
+// Runs a program, which ends with that; the output is read back. What counts is run twice: counters are left
+// as they were found.
 static void finish(struct program *program, const struct tensor *out)
 {
     struct error error = {0};
@@ -138,8 +155,12 @@ static void finish(struct program *program, const struct tensor *out)
     copy->bindings[1] = (struct binding){{&readback, 0, out->region.bytes}, true};
     bool done = wnn_program_finish(program, &error) &&
                 wnn_program_record(program, &(struct record_params){0}, &recording, &error);
-    for (size_t i = 0; done && i < recording.count; i++)
-        done = wnn_gpu_run(&gpu, &command_pool, recording.commands[i], &error);
+    if (done)
+        run_all(&recording);
+    if (done && program->counter_bytes > 0) {
+        upload_zeros(out->region);
+        run_all(&recording);
+    }
     if (!done || !wnn_buffer_invalidate(&gpu, &readback, &error))
         fprintf(stderr, "%s\n", error.message);
     REQUIRE(error.status == WNNStatus_Success);
@@ -210,6 +231,8 @@ static void run(const struct test_case *t)
     lowering.scratch = (struct region){&arena, from_scratch, t->scratch * out.count * sizeof(float)};
     REQUIRE(lowering.scratch.bytes <= SCRATCH);
     wnn_program_init(&program, &gpu, &pipelines);
+    if (t->counts)
+        program.counters = &counters;
     gpu.can.matrix_tile = t->tile;
     bool lowered = wnn_lower_cooperative(&lowering, &p);
     REQUIRE(lowered || t->tile > 0);
@@ -218,7 +241,8 @@ static void run(const struct test_case *t)
         return;
     }
     REQUIRE(!lowering.failed);
-    REQUIRE(program.dispatches == (t->scratch ? 2 : 1));
+    REQUIRE(program.dispatches == (t->scratch && !t->counts ? 2 : 1));
+    REQUIRE((program.counter_bytes > 0) == t->counts && program.counter_bytes <= counters.bytes);
     finish(&program, &out);
     compare(t, &p, readback.mapped);
 }
@@ -286,6 +310,17 @@ static void test_products(WNNDataType type)
                                         .a_turned = tile % 2 == 0,
                                         .b_turned = tile % 2 == 0};
         run(&large);
+        // Words of two columns, and four that lie beside one another; tiles that are filled, and that are
+        // not.
+        const struct test_case summed[] = {
+            {.rows = 66, .columns = 72, .inner = 256, .scratch = 3},
+            {.rows = 18, .columns = 70, .inner = 140, .scratch = 2, .b_turned = true, .alpha = true},
+            {.rows = 33, .columns = 36, .inner = 300, .scratch = 4, .matrices = 3, .a_turned = true}};
+        struct test_case counting = summed[tile % (sizeof summed / sizeof summed[0])];
+        counting.type = type;
+        counting.tile = tile;
+        counting.counts = true;
+        run(&counting);
     }
 }
 
@@ -312,6 +347,19 @@ static void test_choices(void)
     REQUIRE(with.beside > 20 && with.beside < 100);
     REQUIRE(wnn_cooperative_choose(&can, &keys, &with, 8, &schedule));
     REQUIRE(schedule.splits == 1 && schedule.tile.m == 64);
+    // Few rows of a large matrix are split until memory is busy, and summed where they are made; large tiles
+    // are not, whose work groups would take longer than a dispatch.
+    const struct product few = {.rows = 8, .columns = 4096, .inner = 14336, .matrices = 1},
+                         odd = {.rows = 1568, .columns = 512, .inner = 4608, .matrices = 1};
+    with = (struct cooperative_operands){.half = true, .counts = true};
+    REQUIRE(wnn_cooperative_splits(&few) >= 8);
+    REQUIRE(wnn_cooperative_choose(&can, &few, &with, 8, &schedule));
+    REQUIRE(schedule.tile.m == 16 && schedule.splits == 8 && schedule.sums_inside);
+    REQUIRE(wnn_cooperative_choose(&can, &odd, &with, 4, &schedule));
+    REQUIRE(schedule.splits > 1 && !schedule.sums_inside);
+    with.counts = false;
+    REQUIRE(wnn_cooperative_choose(&can, &few, &with, 8, &schedule));
+    REQUIRE(schedule.splits > 1 && !schedule.sums_inside);
     // What is fused and reads as much as there are results is sooner read by the sum of splits.
     unsigned more = 0;
     for (uint32_t inner = 512; inner <= 8192; inner += 256) {
@@ -512,11 +560,14 @@ int main(int argc, char **argv)
     REQUIRE(wnn_pipelines_open(&pipelines, &gpu, &options, &error));
     REQUIRE(wnn_buffer_create(&gpu, (4 << 20) + SCRATCH, BUFFER_DEVICE, &arena, &error));
     REQUIRE(wnn_buffer_create(&gpu, 1 << 20, BUFFER_READBACK, &readback, &error));
+    REQUIRE(wnn_buffer_create(&gpu, 4096, BUFFER_DEVICE, &counters, &error));
+    upload_zeros((struct region){&counters, 0, counters.bytes});
     if (gpu.can.half_matrices.m > 0)
         CASE(test_places());
     CASE(test_products(WNNDataType_Float16));
     if (gpu.can.bfloat16_matrices.m > 0)
         CASE(test_products(WNNDataType_Float32));
+    wnn_buffer_free(&gpu, &counters);
     wnn_buffer_free(&gpu, &readback);
     wnn_buffer_free(&gpu, &arena);
     wnn_pipelines_close(&pipelines);

@@ -261,7 +261,10 @@ static void test_signals(void)
 enum {
     SIZE = 96,
     LENGTH = 24,
-    TURNS = 6
+    TURNS = 6,
+    SHARED_TURNS = 8,
+    ROWS = 16,
+    LONG = 512
 };
 
 // Dispatches that hand tensors to one another, long and short ones by turns, and computations between them.
@@ -311,6 +314,53 @@ static void test_pieces(void)
     run_chain(context, expected);
     run_chain(context, result);
     REQUIRE(memcmp(expected, result, sizeof result) == 0);
+    wnnContextRelease(context);
+    origin = (struct gpu_origin){0};
+}
+
+// y = x, times the transpose of x and x again and again, float32 [ROWS, LONG]: products of few rows and long
+// sums, which work groups share.
+static WNNGraph build_shared_sums(WNNContext context)
+{
+    WNNGraphBuilder builder = create_builder(context);
+    WNNOperand x = add_input(builder, "x", ROWS, LONG), y = x,
+               turned = wnnGraphBuilderTranspose(builder, x, NULL);
+    for (unsigned i = 0; i < 2; i++)
+        y = wnnGraphBuilderMatmul(builder, wnnGraphBuilderMatmul(builder, y, turned, NULL), x, NULL);
+    WNNNamedOperand output = {view("y"), y};
+    WNNGraph graph = build_outputs(context, builder, 1, &output);
+    wnnGraphBuilderRelease(builder);
+    return graph;
+}
+
+// Of work groups that share sums some have run, and some never will, when an execution is left in the middle:
+// the next one counts them anew.
+static void test_shared_sums(void)
+{
+    static float x[ROWS * LONG], expected[ROWS * LONG], y[ROWS * LONG];
+    origin = (struct gpu_origin){.matrices = true, .budget = 1};
+    WNNContext context = create_context();
+    WNNGraph graph = build_shared_sums(context);
+    for (size_t i = 0; i < ROWS * LONG; i++)
+        x[i] = (float)(i * 2654435761u >> 24) / 4096 - 0.03f;
+    wait_for(context, compute_chain(context, graph, x, expected, ROWS * LONG, tell_nobody()));
+    unsigned stopped = 0;
+    for (long i = 0; i < SHARED_TURNS; i++) {
+        struct raiser raiser;
+        struct answer answer = {0};
+        start_raiser(&raiser, i % 8);
+        execution_interrupt = &raiser.interrupt;
+        wait_for(context, compute_chain(context, graph, x, y, ROWS * LONG,
+                                        tell(&answer, WNNCallbackMode_WaitAnyOnly)));
+        execution_interrupt = NULL;
+        pthread_join(raiser.thread, NULL);
+        stopped += answer.status == WNNStatus_Cancelled;
+        wait_for(context, compute_chain(context, graph, x, y, ROWS * LONG, tell_nobody()));
+        REQUIRE(memcmp(expected, y, sizeof y) == 0);
+    }
+    fprintf(stderr, "%u of %u stopped\n", stopped, (unsigned)SHARED_TURNS);
+    REQUIRE(stopped > 0 && expected[5] != 0);
+    wnnGraphRelease(graph);
     wnnContextRelease(context);
     origin = (struct gpu_origin){0};
 }
@@ -376,5 +426,6 @@ int main(int argc, char **argv)
     CASE(test_signals());
     CASE(test_build());
     CASE(test_pieces());
+    CASE(test_shared_sums());
     return cases_end();
 }

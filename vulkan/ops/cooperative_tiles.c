@@ -6,7 +6,7 @@
 static const struct cooperative_tile half_tiles[COOPERATIVE_TILES] = {
     {128, 128, 64, 64, 64, 1, 8, 1.5f, 0.93f, 0.74f},   {64, 64, 64, 32, 32, 1, 5, 0.55f, 0.46f, 0.32f},
     {32, 64, 64, 16, 32, 1, 4, 0.4f, 0.37f, 0.23f},     {32, 32, 64, 16, 16, 1, 2.4f, 0, 0.32f, 0.23f},
-    {16, 64, 64, 16, 16, 1, 2.5f, 0, 0.8f, 0.27f},      {128, 128, 64, 64, 32, 1, 7, 1.5f, 0.87f, 0.93f},
+    {16, 64, 64, 16, 16, 1, 2.5f, 0.3f, 0.8f, 0.27f},   {128, 128, 64, 64, 32, 1, 7, 1.5f, 0.87f, 0.93f},
     {96, 128, 64, 48, 64, 1, 9.5f, 0.5f, 0.72f, 0.62f}, {192, 128, 64, 48, 64, 1, 6.5f, 3, 1.1f, 1.1f},
     {96, 128, 64, 48, 64, 2, 8, 1.5f, 0.65f, 0.65f}};
 static const struct cooperative_tile single_tiles[COOPERATIVE_TILES] = {
@@ -17,17 +17,26 @@ static const struct cooperative_tile single_tiles[COOPERATIVE_TILES] = {
     {16, 64, 32, 16, 16, 1, 3, 0, 0.5f, 0.4f}};
 
 enum {
-    MAX_SPLITS = 16,
-    PLANNED_SPLITS = 8,      // that scratch memory is planned for,
-    FEW_PARTIALS = 1 << 20,  // of so many sums, of FEW_ROWS or fewer;
-    MANY_PARTIALS = 1 << 22, // or of so many, of more rows,
+    MAX_SPLITS = 16,         // that scratch memory is planned for, of FEW_ROWS or fewer,
+    FEW_PARTIALS = 1 << 20,  // of so many sums;
+    PLANNED_SPLITS = 8,      // of more rows,
+    MANY_PARTIALS = 1 << 22, // of so many sums,
     PLANNED_INNER = 256,     // with so many inner indices each
-    FEW_ROWS = 16
+    FEW_ROWS = 16,
+    STREAMED_COLUMNS = 64,
+    STREAMED_ROWS = 64,       // or fewer do not keep the units as long busy as memory
+    STREAMED_BYTES = 12 << 20 // that the second cache does not keep until the next execution
 };
 
 // Microseconds on an H100: of the dispatch that sums splits, for each of their numbers, and at most of
-// waiting for what runs beside; and for each number that a subgroup reads for what is fused.
-static const double sum_start = 2.5, sum_number = 8e-7, sum_wait = 7, read_number = 0.0025;
+// waiting for what runs beside; of a work group that sums those of its tile, of which each invocation reads
+// so many at first, and for as many that it reads then; and for each number that a subgroup reads for what
+// is fused.
+static const double sum_start = 2.5, sum_number = 8e-7, sum_wait = 7, inside_start = 1.9, inside_reads = 64,
+                    inside_read = 1.3, read_number = 0.0025;
+
+// Of a step whose part of a matrix comes from memory; and bytes a microsecond, behind that and altogether.
+static const double stream_step = 0.55, stream_behind = 3.8e6, stream_most = 2.6e6;
 
 uint32_t wnn_cooperative_subgroups(const struct cooperative_tile *tile)
 {
@@ -52,21 +61,46 @@ static bool tile_fits(const struct capabilities *can, const struct cooperative_t
            size->m * subgroup_columns % (4 * can->subgroup * tile->slices) == 0;
 }
 
+// How long a work group of subgroups of 32 takes to add up what the splits of its tile have left.
+static double inside_time(const struct cooperative_tile *tile, uint32_t splits)
+{
+    double numbers = (double)tile->m * tile->n / (32.0 * wnn_cooperative_subgroups(tile));
+    return inside_start + inside_read * fmax(0, numbers * splits / inside_reads - 1);
+}
+
+// How long it takes at least to read a matrix that is in memory, if nothing else does. What is read of a row
+// at once is longer in wide tiles; and who reads what others read too is not so far ahead.
+static double streaming_time(const struct product *p, const struct cooperative_tile *tile, double steps,
+                             const struct cooperative_operands *with)
+{
+    double bytes = 2.0 * p->columns * p->inner * p->matrices;
+    if (!with->half || with->quantized || p->rows > STREAMED_ROWS || bytes < STREAMED_BYTES)
+        return 0;
+    double slower = (tile->n < STREAMED_COLUMNS ? (double)STREAMED_COLUMNS / tile->n : 1) *
+                    (1 + wnn_divide_up(p->rows, tile->m)) / 2;
+    return fmax(steps * stream_step + bytes / stream_behind, bytes / stream_most) * slower;
+}
+
 // How long a product takes, in microseconds, until what runs beside it is done, too, which keeps processors
-// busy for so long. Splits cost a dispatch, which waits for all that, and memory; what is fused and reads as
-// much as there are results is read by the splits' sum at once, and without splits part by part.
+// busy for so long. Splits cost a dispatch, which waits for all that, and memory, or what the work groups
+// take that add them up; what is fused and reads as much as there are results is read by the splits' sum at
+// once, and without splits part by part.
 static double time_of(const struct product *p, const struct cooperative_tile *tile, uint32_t splits,
-                      const struct cooperative_operands *with)
+                      const struct cooperative_operands *with, bool *sums_inside)
 {
     double groups =
         (double)wnn_divide_up(p->rows, tile->m) * wnn_divide_up(p->columns, tile->n) * p->matrices * splits;
     double rounds = ceil(groups / COOPERATIVE_PROCESSORS),
            steps = wnn_divide_up(wnn_divide_up(p->inner, splits), tile->k);
-    double alone = steps * tile->step, busy = steps * rounds * tile->busy + with->beside;
+    double alone = fmax(steps * tile->step, streaming_time(p, tile, steps, with)),
+           busy = steps * rounds * tile->busy + with->beside;
     double numbers = (double)p->rows * p->columns * p->matrices * splits;
     double sum = sum_start + numbers * sum_number + fmin(with->beside, sum_wait),
+           inside = with->counts ? inside_time(tile, splits) : INFINITY,
            reads = with->reads ? tile->subgroup_m * tile->subgroup_n * read_number : 0;
-    return tile->start + rounds * tile->round + (busy > alone ? busy : alone) + (splits > 1 ? sum : reads);
+    *sums_inside = splits > 1 && inside < sum;
+    return tile->start + rounds * tile->round + (busy > alone ? busy : alone) +
+           (splits > 1 ? fmin(inside, sum) : reads);
 }
 
 uint32_t wnn_cooperative_splits(const struct product *p)
@@ -76,7 +110,7 @@ uint32_t wnn_cooperative_splits(const struct product *p)
     uint64_t count = (uint64_t)p->rows * p->columns * p->matrices,
              tiles =
                  (uint64_t)wnn_divide_up(p->rows, tile->m) * wnn_divide_up(p->columns, tile->n) * p->matrices;
-    uint32_t splits = PLANNED_SPLITS;
+    uint32_t splits = few ? MAX_SPLITS : PLANNED_SPLITS;
     while (splits > 1 &&
            (count * splits > (few ? FEW_PARTIALS : MANY_PARTIALS) ||
             (!few && (tiles * splits > 2 * COOPERATIVE_PROCESSORS || p->inner < splits * PLANNED_INNER))))
@@ -99,11 +133,13 @@ bool wnn_cooperative_choose(const struct capabilities *can, const struct product
             continue;
         uint32_t first = can->matrix_tile > 0 && most > 1 ? most : 1;
         for (uint32_t s = first; s == first || s <= most; s++) {
-            double time = time_of(p, &tiles[i], s, with);
+            bool inside;
+            double time = time_of(p, &tiles[i], s, with, &inside);
             if (time >= least)
                 continue;
             least = time;
             splits = s;
+            schedule->sums_inside = inside;
             schedule->tile = tiles[i];
         }
     }
@@ -114,6 +150,8 @@ bool wnn_cooperative_choose(const struct capabilities *can, const struct product
     schedule->tiles_n = wnn_divide_up(p->columns, tile->n);
     schedule->split = wnn_divide_up(wnn_divide_up(p->inner, splits), tile->k) * tile->k;
     schedule->splits = wnn_divide_up(p->inner, schedule->split);
+    schedule->sums_inside =
+        schedule->splits > 1 && (schedule->sums_inside || (can->matrix_tile > 0 && with->counts));
     return true;
 }
 

@@ -25,6 +25,7 @@ struct cooperative_tile {
 struct cooperative_schedule {
     struct cooperative_tile tile;
     uint32_t splits, split; // of so many inner indices each
+    bool sums_inside; // of splits: by the work group of a tile that is done last, not by another dispatch
     uint32_t tiles_m, tiles_n;
 };
 
@@ -32,8 +33,10 @@ struct cooperative_schedule {
 struct cooperative_operands {
     bool half, paired; // paired: with another product
     bool a_turned, b_turned;
-    bool reads;    // what is fused with it reads as much as there are results
-    double beside; // microseconds of the device that what runs at the same time takes
+    bool quantized; // b, of which little is read then
+    bool counts;    // work groups can tell whether they are done last
+    bool reads;     // what is fused with it reads as much as there are results
+    double beside;  // microseconds of the device that what runs at the same time takes
 };
 
 uint32_t wnn_cooperative_subgroups(const struct cooperative_tile *tile);

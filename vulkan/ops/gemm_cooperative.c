@@ -163,6 +163,7 @@ static struct cooperative_operands operands_of(const struct product *p, WNNDataT
 {
     return (struct cooperative_operands){.half = type == WNNDataType_Float16,
                                          .paired = paired,
+                                         .quantized = p->weights != NULL,
                                          .a_turned = !p->gather && p->a_inner != 1,
                                          .b_turned = p->b_inner == 1};
 }
@@ -187,9 +188,31 @@ static bool reads_past_cache(const struct product *p, const struct cooperative_s
            groups <= PAST_ROUNDS * COOPERATIVE_PROCESSORS;
 }
 
-static void multiply(struct lowering *lowering, const struct product *p,
-                     const struct cooperative_schedule *schedule, const struct tensor *out)
+// What the splits leave, and how many of a tile are done: sums_word(i), sums_quad(i), counters_word(i).
+static void add_sums(struct shader *shader, const struct product *p,
+                     const struct cooperative_schedule *schedule, const struct tensor *sums, bool quads)
 {
+    struct region counters;
+    size_t tiles = (size_t)schedule->tiles_m * schedule->tiles_n * p->matrices;
+    unsigned k = shader->binding_count;
+    if (!wnn_program_counters(shader->lowering->program, tiles, &counters))
+        return;
+    wnn_shader_words(shader, "sums", &sums->region);
+    if (quads)
+        wnn_shader_text(
+            shader,
+            "layout(std430, set = 0, binding = %u) coherent buffer Sums { uvec4 sums_quads[]; };\n"
+            "#define sums_quad(at) sums_quads[(base%u >> 2) + ((at) >> 2)]\n",
+            k, k);
+    wnn_shader_words(shader, "counters", &counters);
+    wnn_shader_number(shader, "SPLITS", schedule->splits);
+}
+
+// `sums`: scratch memory of splits, or NULL.
+static void multiply(struct lowering *lowering, const struct product *p,
+                     const struct cooperative_schedule *schedule, const struct tensor *sums)
+{
+    const struct tensor *out = sums && !schedule->sums_inside ? sums : p->out;
     const struct gather *g = p->gather;
     const struct deferred *partner = wnn_product_partner(lowering);
     struct cooperative_operands with = operands_of(p, p->a->type, partner != NULL);
@@ -250,12 +273,16 @@ static void multiply(struct lowering *lowering, const struct product *p,
     }
     bool quads = wnn_shader_has_quads(lowering, out) && p->columns % 4 == 0 &&
                  unit_of(out, &p->out_row, 1, p->rank, p->out_steps) >= 4 &&
-                 (schedule->splits == 1 || p->out->count % 4 == 0);
+                 (schedule->splits == 1 || p->out->count % 4 == 0) &&
+                 (!sums || wnn_shader_has_quads(lowering, sums));
     if (whole)
         wnn_product_scale(&shader, p, quads);
     else
         wnn_product_sums(&shader);
     wnn_shader_define(&shader, "QUADS_OUT", "%d", quads);
+    wnn_shader_define(&shader, "SUMS_INSIDE", "%d", schedule->sums_inside);
+    if (schedule->sums_inside)
+        add_sums(&shader, p, schedule, sums, quads);
     if (quads)
         wnn_shader_output_quads(&shader, out);
     wnn_shader_output(&shader, out, FORM_VALUE, whole ? lowering->fused : NULL);
@@ -337,6 +364,7 @@ bool wnn_lower_cooperative(struct lowering *lowering, const struct product *p)
     struct cooperative_operands with = operands_of(p, type, paired);
     with.reads = reads_as_much(lowering->fused, p->out->count);
     with.beside = wnn_cooperative_time(lowering->work_beside, with.half);
+    with.counts = lowering->program->counters && !odd;
     all.inner = depth_of(p, with.half);
     size_t scratch = paired ? 1 : lowering->scratch.bytes / sizeof(float) / p->out->count;
     struct cooperative_schedule schedule;
@@ -345,11 +373,12 @@ bool wnn_lower_cooperative(struct lowering *lowering, const struct product *p)
         return false;
     }
     if (schedule.splits == 1 && !odd) {
-        multiply(lowering, p, &schedule, p->out);
+        multiply(lowering, p, &schedule, NULL);
         return true;
     }
     struct tensor sums = wnn_scratch(lowering, 0, WNNDataType_Float32, p->out->count * schedule.splits);
     multiply(lowering, p, &schedule, &sums);
-    wnn_product_sum(lowering, p, &sums, schedule.splits);
+    if (!schedule.sums_inside)
+        wnn_product_sum(lowering, p, &sums, schedule.splits);
     return true;
 }

@@ -14,7 +14,7 @@ enum {
     // Of few rows on matrix units: of float16, or quantized, of which floats have to be made in any case.
     MIN_UNIT_ROWS = 6,
     MIN_QUANTIZED_ROWS = 12,
-    MIN_UNIT_WORK = 1 << 27
+    MIN_UNIT_WORK = 1 << 25
 };
 
 // ---------------------------------------------------------------------------------------------------------------

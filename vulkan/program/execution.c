@@ -75,7 +75,7 @@ bool wnn_executable_begin(struct gpu *gpu, struct executable *executable, struct
 {
     const struct plan *plan = executable->plan;
     const struct graph *graph = &plan->graph;
-    size_t variables = 1 + graph->input_count + graph->output_count;
+    size_t variables = 2 + graph->input_count + graph->output_count;
     executable->regions =
         wnn_arena_allocate(&executable->records, graph->operand_count * sizeof(struct region));
     executable->variables = wnn_arena_allocate(&executable->records, variables * sizeof(struct buffer));
@@ -83,6 +83,7 @@ bool wnn_executable_begin(struct gpu *gpu, struct executable *executable, struct
         return wnn_fail_memory(error);
     executable->program.variables = executable->variables;
     executable->program.variable_count = variables;
+    executable->program.counters = &executable->variables[variables - 1];
     for (size_t i = 0; i < graph->operand_count; i++)
         if (!graph->operands[i]->constant)
             executable->regions[i] = region_of(executable, graph->operands[i]);
@@ -232,10 +233,11 @@ static bool record(struct gpu *gpu, struct executable *executable, const struct 
     for (size_t i = 0; bindings && i < ports; i++)
         context.has_lent |= tensor_of(executable, bindings, i)->external.buffer != 0;
     wnn_arena_init(&context.arena, gpu->allocator);
-    context.locations = allocate(&context, (1 + ports) * sizeof context.locations[0]);
+    context.locations = allocate(&context, (2 + ports) * sizeof context.locations[0]);
     context.foreign = allocate(&context, (1 + ports) * sizeof context.foreign[0]);
     if (!context.failed) {
         context.locations[0] = (struct location){flight->arena.handle, 0};
+        context.locations[1 + ports] = (struct location){flight->counters.handle, 0};
         place_inputs(&context);
         place_outputs(&context);
     }
@@ -375,6 +377,7 @@ static void free_flight(struct gpu *gpu, struct flight *flight)
     wnn_buffer_free(gpu, &flight->inputs);
     wnn_buffer_free(gpu, &flight->upload);
     wnn_buffer_free(gpu, &flight->readback);
+    wnn_buffer_free(gpu, &flight->counters);
 }
 
 // What the host writes or reads is touched, so that no execution is the first to do so.
@@ -388,14 +391,34 @@ static bool make_buffer(struct gpu *gpu, size_t bytes, enum buffer_use use, stru
     return true;
 }
 
+// The first submission behind what has been allocated takes drivers a tenth of a millisecond longer: without
+// counters nothing is submitted, so that it is no execution.
+static bool clear_counters(struct gpu *gpu, struct executable *executable, struct flight *flight,
+                           struct error *error)
+{
+    struct command_pool *pool = &executable->program.command_pool;
+    VkCommandBuffer commands = VK_NULL_HANDLE;
+    bool done = wnn_gpu_preparation_begin(gpu, pool, &commands, error);
+    if (done && flight->counters.bytes > 0)
+        gpu->vk.CmdFillBuffer(commands, flight->counters.handle, 0, VK_WHOLE_SIZE, 0);
+    done = done && wnn_gpu_preparation_end(gpu, commands, error) && wnn_gpu_run(gpu, pool, commands, error);
+    if (commands)
+        gpu->vk.FreeCommandBuffers(gpu->device, pool->handle, 1, &commands);
+    flight->is_counting = flight->is_counting && !done;
+    return done;
+}
+
 // Makes the next flight of a program that is finished.
 static bool make_flight(struct gpu *gpu, struct executable *executable, struct error *error)
 {
     struct flight *flight = &executable->flights[executable->flight_count];
     // With nothing beyond the minimum there is no memory for both sides.
     enum buffer_use shared = gpu->can.minimal ? BUFFER_DEVICE : BUFFER_WRITABLE;
-    bool done = make_buffer(gpu, executable->plan->arena_bytes, BUFFER_DEVICE, &flight->arena, error) &&
-                make_buffer(gpu, executable->input_bytes, shared, &flight->inputs, error);
+    bool done =
+        make_buffer(gpu, executable->plan->arena_bytes, BUFFER_DEVICE, &flight->arena, error) &&
+        make_buffer(gpu, executable->input_bytes, shared, &flight->inputs, error) &&
+        make_buffer(gpu, executable->program.counter_bytes, BUFFER_DEVICE, &flight->counters, error) &&
+        (flight->counters.bytes == 0 || clear_counters(gpu, executable, flight, error));
     for (unsigned i = 0; done && i < PIECES; i++)
         done = wnn_sync_point_create(gpu, &flight->ends[i], error);
     if (done && !gpu->is_external)
@@ -411,24 +434,12 @@ static bool make_flight(struct gpu *gpu, struct executable *executable, struct e
     return done;
 }
 
-// The first submission behind what has been allocated takes drivers a tenth of a millisecond longer: nothing
-// is submitted, so that it is no execution.
-static bool settle_memory(struct gpu *gpu, struct executable *executable, struct error *error)
-{
-    struct command_pool *pool = &executable->program.command_pool;
-    VkCommandBuffer nothing = VK_NULL_HANDLE;
-    bool done = wnn_gpu_preparation_begin(gpu, pool, &nothing, error) &&
-                wnn_gpu_preparation_end(gpu, nothing, error) && wnn_gpu_run(gpu, pool, nothing, error);
-    if (nothing)
-        gpu->vk.FreeCommandBuffers(gpu->device, pool->handle, 1, &nothing);
-    return done;
-}
-
 bool wnn_executable_end(struct gpu *gpu, struct executable *executable, struct error *error)
 {
     // Who builds a specialization waits for its first execution.
     return make_flight(gpu, executable, error) &&
-           (executable->plan->graph.recorded || settle_memory(gpu, executable, error));
+           (executable->plan->graph.recorded || executable->program.counter_bytes > 0 ||
+            clear_counters(gpu, executable, &executable->flights[0], error));
 }
 
 void wnn_executable_free(struct gpu *gpu, struct executable *executable)
@@ -553,6 +564,8 @@ static bool start(struct gpu *gpu, struct executable *executable, struct flight 
                   const struct bindings *bindings, enum timestamps timestamps, struct error *error)
 {
     bool fuses_prologue = false;
+    if (flight->is_counting && !clear_counters(gpu, executable, flight, error))
+        return false;
     flight->last =
         find_recording(gpu, executable, flight, bindings->tensors ? bindings : NULL, timestamps, error);
     if (!flight->last ||
@@ -694,6 +707,7 @@ static void stop(struct gpu *gpu, struct flight *flight, const struct bindings *
                wnn_gpu_wait(gpu, &flight->ends[0], error);
     gpu->lost = gpu->lost || !done;
     flight->last = NULL; // nothing can be learned from it
+    flight->is_counting = flight->counters.bytes > 0;
 }
 
 // Submits the rest piece by piece. Pieces that are much shorter than a budget become longer.

@@ -31,8 +31,10 @@ enum {
 
 struct flight {
     struct buffer arena;
-    struct buffer inputs;            // where they lie if they are not tensors, or such as shaders cannot see
-    struct buffer upload, readback;  // where the host cannot map those
+    struct buffer inputs;           // where they lie if they are not tensors, or such as shaders cannot see
+    struct buffer upload, readback; // where the host cannot map those
+    struct buffer counters;
+    bool is_counting;                // an execution was left in the middle: they are not zeros
     struct cached_recording *cached; // what was used last comes first
     size_t take_count;
     struct recording *last;      // that was submitted
@@ -49,7 +51,7 @@ struct flight {
     atomic_bool in_flight;
 };
 
-// The variables of an executable's program: the arena, the inputs by slot, and the outputs by slot.
+// The variables of an executable's program: the arena, the inputs by slot, the outputs by slot, and counters.
 struct executable {
     struct plan *plan;
     struct program program;

@@ -50,6 +50,8 @@ struct program {
     size_t steps, dispatches;
     const struct buffer *variables; // that stand for buffers which only a recording knows
     size_t variable_count;
+    const struct buffer *counters; // one of them; NULL: nobody makes them zeros
+    size_t counter_bytes;
     uint32_t *words; // parameters of all dispatches
     size_t word_count, word_capacity;
     struct buffer parameters;
@@ -107,6 +109,9 @@ struct step *wnn_program_add(struct program *program, enum step_kind kind, const
 struct step *wnn_program_repeat(struct program *program, const struct step *step);
 // Appends words to the parameters and returns where; UINT32_MAX: out of memory.
 uint32_t wnn_program_parameters(struct program *program, const uint32_t *words, size_t count);
+
+// Takes words that are zeros when an execution begins, and have to be when it ends. False: there are none.
+bool wnn_program_counters(struct program *program, size_t count, struct region *region);
 
 // Compiles all pipelines, and uploads the parameters. Nothing can be added then.
 bool wnn_program_finish(struct program *program, struct error *error);

@@ -109,9 +109,53 @@ WORD results_of(uint at, uint e, uint place)
     return word;
 }
 #endif
+
+// What is written where the sums of a subgroup are: results, or what is left of a split, which is to be added up by the
+// work group of a tile that comes last.
+#if SUMS_INSIDE
+#define LEFT uvec4
+uvec4 left_of(uint at, uint e, uint place)
+{
+    uvec4 own = sums_at(at);
+    return QUADS_OUT == 1 ? own : uvec4(own[e], own[(e + 1u) % 4u], 0u, 0u);
+}
+#if QUADS_OUT
+#define WRITE_LEFT(place, left) sums_quad(place) = left
+#define READ_LEFT(place) uintBitsToFloat(sums_quad(place))
+RESULTS summed(vec4 sums, uint place) { return finish_quad(scaled_quad(sums, place), place); }
+#else
+#define WRITE_LEFT(place, left)                                                                                      \
+    UNROLL for (uint w = 0u; w < PER; w++)                                                                           \
+        sums_word((place) + w) = left[w];
+vec4 read_left(uint place)
+{
+    vec4 left = vec4(0.0);
+    UNROLL for (uint w = 0u; w < PER; w++)
+        left[w] = uintBitsToFloat(sums_word(place + w));
+    return left;
+}
+#define READ_LEFT(place) read_left(place)
+RESULTS summed(vec4 sums, uint place)
+{
+    WORD word = WORD(0u);
+    UNROLL for (uint w = 0u; w < PER; w++)
+        put(word, w, finish(scaled(sums[w], place + w), place + w));
+    return word;
+}
+#endif
+#else
+#define LEFT RESULTS
+#define left_of(at, e, place) results_of(at, e, place)
+#define WRITE_LEFT(place, left) WRITE_RESULTS(place, left)
+#endif
 #define ROW_ITEMS (SUBGROUP_COLUMNS / BESIDE)
 #define ITEMS (PART_M * ROW_ITEMS / (SUBGROUP * SLICES))
 #define AT_ONCE (ITEMS < 4u ? ITEMS : 4u)
+#define TILE_ITEMS (TILE_M * TILE_N / BESIDE)
+// As many as are read at once, of elements beside one another and of splits: no more registers than the sums took.
+#define READ_AT_ONCE (SUBGROUP_M * SUBGROUP_N <= 256u ? 16u : 8u)
+#define SUMMED_AT_ONCE clamp(TILE_ITEMS / INVOCATIONS, 1u, 4u)
+#define SPLITS_AT_ONCE (READ_AT_ONCE / SUMMED_AT_ONCE)
 #define OUTSIDE 0xFFFFFFFFu
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -525,7 +569,7 @@ void main()
 #endif
         [[dont_unroll]] for (uint first = 0u; first < ITEMS; first += AT_ONCE) {
             uint places[AT_ONCE];
-            RESULTS results[AT_ONCE];
+            LEFT results[AT_ONCE];
             UNROLL for (uint a = 0u; a < AT_ONCE; a++) {
                 uint item = SLICE_ITEM(first + a) * SUBGROUP + LANE;
                 uint row = item / ROW_ITEMS, column = item % ROW_ITEMS * BESIDE;
@@ -533,11 +577,53 @@ void main()
                 // What lies outside reads what there is, and is not written.
                 uint o = inside ? to + (top + row) * OUT_ROW + left + column : to;
                 places[a] = inside ? o : OUTSIDE;
-                results[a] = results_of(slab + row * SLAB_PITCH + column / 4u, column % 4u, o);
+                results[a] = left_of(slab + row * SLAB_PITCH + column / 4u, column % 4u, o);
             }
             UNROLL for (uint a = 0u; a < AT_ONCE; a++)
                 if (places[a] != OUTSIDE)
-                    WRITE_RESULTS(places[a], results[a]);
+                    WRITE_LEFT(places[a], results[a]);
         }
     }
+
+#if SUMS_INSIDE
+    // Everything that this work group has left is there before it is counted, and what others have left before it is
+    // read. Which one adds changes nothing: the order of splits is always the same.
+    memoryBarrierBuffer();
+    barrier();
+    uint tile = matrix * tiles_m * tiles_n + gl_WorkGroupID.x;
+    if (self == 0u)
+        tiles[0].x = atomicAdd(counters_word(tile), 1u);
+    barrier();
+    if (tiles[0].x + 1u != SPLITS)
+        return;
+    if (self == 0u)
+        counters_word(tile) = 0u;
+    memoryBarrierBuffer();
+    const uint row_items = TILE_N / BESIDE;
+    [[dont_unroll]] for (uint first = self; first < TILE_ITEMS; first += SUMMED_AT_ONCE * INVOCATIONS) {
+        uint from[SUMMED_AT_ONCE], to[SUMMED_AT_ONCE];
+        vec4 all[SUMMED_AT_ONCE];
+        RESULTS results[SUMMED_AT_ONCE];
+        UNROLL for (uint a = 0u; a < SUMMED_AT_ONCE; a++) {
+            uint item = first + a * INVOCATIONS, m = first_m + item / row_items, n = first_n + item % row_items * BESIDE;
+            bool inside = item < TILE_ITEMS && m < ROWS && n < COLUMNS;
+            from[a] = inside ? out_index(matrix) + m * OUT_ROW + n : out_index(matrix);
+            to[a] = inside ? from[a] : OUTSIDE;
+            all[a] = vec4(0.0);
+        }
+        [[dont_unroll]] for (uint s = 0u; s < SPLITS; s += SPLITS_AT_ONCE) {
+            vec4 left[SPLITS_AT_ONCE * SUMMED_AT_ONCE];
+            UNROLL for (uint i = 0u; i < SPLITS_AT_ONCE * SUMMED_AT_ONCE; i++)
+                left[i] = READ_LEFT(from[i % SUMMED_AT_ONCE] + min(s + i / SUMMED_AT_ONCE, SPLITS - 1u) * SPLIT_STEP);
+            UNROLL for (uint i = 0u; i < SPLITS_AT_ONCE * SUMMED_AT_ONCE; i++)
+                if (s + i / SUMMED_AT_ONCE < SPLITS)
+                    all[i % SUMMED_AT_ONCE] += left[i];
+        }
+        UNROLL for (uint a = 0u; a < SUMMED_AT_ONCE; a++)
+            results[a] = summed(all[a], from[a]);
+        UNROLL for (uint a = 0u; a < SUMMED_AT_ONCE; a++)
+            if (to[a] != OUTSIDE)
+                WRITE_RESULTS(to[a], results[a]);
+    }
+#endif
 }
