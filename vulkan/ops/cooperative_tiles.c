@@ -24,16 +24,17 @@ enum {
     PLANNED_INNER = 256,     // with so many inner indices each
     FEW_ROWS = 16,
     STREAMED_COLUMNS = 64,
-    STREAMED_ROWS = 64,       // or fewer do not keep the units as long busy as memory
-    STREAMED_BYTES = 12 << 20 // that the second cache does not keep until the next execution
+    STREAMED_ROWS = 64, // or fewer do not keep the units as long busy as memory,
+    FEW_STREAMED_ROWS = 32,
+    STREAMED_BYTES = 48 << 20, // which the second cache does not keep until the next execution;
+    FEW_STREAMED_BYTES = 12 << 20
 };
 
 // Microseconds on an H100: of the dispatch that sums splits, for each of their numbers, and at most of
-// waiting for what runs beside; of a work group that sums those of its tile, of which each invocation reads
-// so many at first, and for as many that it reads then; and for each number that a subgroup reads for what
-// is fused.
-static const double sum_start = 2.5, sum_number = 8e-7, sum_wait = 7, inside_start = 1.9, inside_reads = 64,
-                    inside_read = 1.3, read_number = 0.0025;
+// waiting for what runs beside; of a work group that sums those of its tile; and for each number that a
+// subgroup reads for what is fused.
+static const double sum_start = 2.5, sum_number = 8e-7, sum_wait = 7, inside_start = 1.9,
+                    read_number = 0.0025;
 
 // Of a step whose part of a matrix comes from memory; and bytes a microsecond, behind that and altogether.
 static const double stream_step = 0.55, stream_behind = 3.8e6, stream_most = 2.6e6;
@@ -41,6 +42,11 @@ static const double stream_step = 0.55, stream_behind = 3.8e6, stream_most = 2.6
 uint32_t wnn_cooperative_subgroups(const struct cooperative_tile *tile)
 {
     return tile->m / tile->subgroup_m * (tile->n / tile->subgroup_n) * tile->slices;
+}
+
+uint32_t wnn_cooperative_reads(const struct cooperative_tile *tile)
+{
+    return tile->subgroup_m * tile->subgroup_n <= 512 ? 16 : 8;
 }
 
 static bool tile_fits(const struct capabilities *can, const struct cooperative_tile *tile,
@@ -61,11 +67,11 @@ static bool tile_fits(const struct capabilities *can, const struct cooperative_t
            size->m * subgroup_columns % (4 * can->subgroup * tile->slices) == 0;
 }
 
-// How long a work group of subgroups of 32 takes to add up what the splits of its tile have left.
-static double inside_time(const struct cooperative_tile *tile, uint32_t splits)
+// Whether an invocation reads all that it adds up of splits at once: twice takes longer than a dispatch.
+static bool sums_at_once(const struct cooperative_tile *tile, uint32_t splits)
 {
-    double numbers = (double)tile->m * tile->n / (32.0 * wnn_cooperative_subgroups(tile));
-    return inside_start + inside_read * fmax(0, numbers * splits / inside_reads - 1);
+    uint32_t quads = tile->m * tile->n / 4 / (32 * wnn_cooperative_subgroups(tile));
+    return quads * splits <= wnn_cooperative_reads(tile);
 }
 
 // How long it takes at least to read a matrix that is in memory, if nothing else does. What is read of a row
@@ -74,7 +80,8 @@ static double streaming_time(const struct product *p, const struct cooperative_t
                              const struct cooperative_operands *with)
 {
     double bytes = 2.0 * p->columns * p->inner * p->matrices;
-    if (!with->half || with->quantized || p->rows > STREAMED_ROWS || bytes < STREAMED_BYTES)
+    if (!with->half || with->quantized || p->rows > STREAMED_ROWS ||
+        bytes < (p->rows > FEW_STREAMED_ROWS ? STREAMED_BYTES : FEW_STREAMED_BYTES))
         return 0;
     double slower = (tile->n < STREAMED_COLUMNS ? (double)STREAMED_COLUMNS / tile->n : 1) *
                     (1 + wnn_divide_up(p->rows, tile->m)) / 2;
@@ -96,7 +103,7 @@ static double time_of(const struct product *p, const struct cooperative_tile *ti
            busy = steps * rounds * tile->busy + with->beside;
     double numbers = (double)p->rows * p->columns * p->matrices * splits;
     double sum = sum_start + numbers * sum_number + fmin(with->beside, sum_wait),
-           inside = with->counts ? inside_time(tile, splits) : INFINITY,
+           inside = with->counts && sums_at_once(tile, splits) ? inside_start : INFINITY,
            reads = with->reads ? tile->subgroup_m * tile->subgroup_n * read_number : 0;
     *sums_inside = splits > 1 && inside < sum;
     return tile->start + rounds * tile->round + (busy > alone ? busy : alone) +

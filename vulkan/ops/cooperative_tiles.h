@@ -41,6 +41,9 @@ struct cooperative_operands {
 
 uint32_t wnn_cooperative_subgroups(const struct cooperative_tile *tile);
 
+// How many quads of what splits have left an invocation reads at once: no more registers than it has anyway.
+uint32_t wnn_cooperative_reads(const struct cooperative_tile *tile);
+
 // Microseconds that the device takes for so many multiplications in tiles that suit it.
 double wnn_cooperative_time(uint64_t work, bool half);
 

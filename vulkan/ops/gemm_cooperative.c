@@ -206,6 +206,7 @@ static void add_sums(struct shader *shader, const struct product *p,
             k, k);
     wnn_shader_words(shader, "counters", &counters);
     wnn_shader_number(shader, "SPLITS", schedule->splits);
+    wnn_shader_define(shader, "READ_AT_ONCE", "%uu", wnn_cooperative_reads(&schedule->tile));
 }
 
 // `sums`: scratch memory of splits, or NULL.

@@ -152,8 +152,7 @@ RESULTS summed(vec4 sums, uint place)
 #define ITEMS (PART_M * ROW_ITEMS / (SUBGROUP * SLICES))
 #define AT_ONCE (ITEMS < 4u ? ITEMS : 4u)
 #define TILE_ITEMS (TILE_M * TILE_N / BESIDE)
-// As many as are read at once, of elements beside one another and of splits: no more registers than the sums took.
-#define READ_AT_ONCE (SUBGROUP_M * SUBGROUP_N <= 256u ? 16u : 8u)
+// How much of READ_AT_ONCE are elements, and splits.
 #define SUMMED_AT_ONCE clamp(TILE_ITEMS / INVOCATIONS, 1u, 4u)
 #define SPLITS_AT_ONCE (READ_AT_ONCE / SUMMED_AT_ONCE)
 #define OUTSIDE 0xFFFFFFFFu
