@@ -631,6 +631,9 @@ static void require_untouched_or_zero(const struct execution *e)
 {
     const unsigned char *bytes = e->output.data;
     REQUIRE(bytes[0] == 0xA5 || bytes[0] == 0);
+    // Whether each byte is as the one before: there are hundreds of megabytes.
+    if (memcmp(bytes, bytes + 1, e->output.byteLength - 1) == 0)
+        return;
     for (size_t i = 0; i < e->output.byteLength; i++)
         if (bytes[i] != bytes[0])
             REQUIRE_EQUAL_INT(bytes[i], bytes[0]);
