@@ -14,7 +14,7 @@
 #include <math.h>
 
 enum {
-    MAX_INPUTS = 8,
+    MAX_INPUTS = 16,
     MAX_OUTPUTS = 5,
     MAX_BYTES = 1 << 21 // of an input, and of all outputs
 };

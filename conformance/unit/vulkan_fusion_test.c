@@ -282,6 +282,33 @@ static void test_attention(const struct backend *backend)
     wnnContextRelease(context);
 }
 
+static unsigned addends;
+
+// A product that work groups share, and so many operands that are fused with it.
+static void make_added(struct subject *s)
+{
+    WNNGraphBuilder b = s->builder;
+    WNNOperand sum = wnnGraphBuilderMatmul(b, INPUT(s, 20, 512), INPUT(s, 512, 40), NULL);
+    for (unsigned i = 0; i < addends; i++)
+        sum = wnnGraphBuilderAdd(b, sum, INPUT(s, 20, 40), NULL);
+    output(s, sum);
+}
+
+// Whatever is fused, with as many buffers as a shader can see.
+static void test_added(void)
+{
+    WNNContext context = create_on(vulkan_matrices()), cpu = create_on(wnn_backend_find("cpu"));
+    REQUIRE(context && cpu);
+    row_count = 20;
+    row_length = 40;
+    for (addends = 9; addends < 14; addends++) {
+        compare_rows(context, cpu, make_added, WNNDataType_Float32, 1e-3);
+        compare_rows(context, cpu, make_added, WNNDataType_Float16, 5e-2);
+    }
+    wnnContextRelease(cpu);
+    wnnContextRelease(context);
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Parts that are computed where concat joins them
 // ---------------------------------------------------------------------------------------------------------------
@@ -412,5 +439,6 @@ int main(int argc, char **argv)
     CASE(test_reductions(vulkan_minimal()));
     CASE(test_attention(&wnn_backend_vulkan));
     CASE(test_attention(vulkan_minimal()));
+    CASE(test_added());
     return cases_end();
 }
