@@ -202,16 +202,6 @@ static bool partition(void *state, struct plan *plan, struct error *error)
     return true;
 }
 
-// What the kernels of a node bind: parameters, scratch memory, and each operand.
-static unsigned bindings_of(const struct gpu *gpu, const struct node *node)
-{
-    unsigned bindings = 2 + wnn_shader_bindings(gpu, wnn_descriptor_bytes(&node->out[0]->type));
-    for (unsigned i = 0; i < wnn_operand_count(node); i++)
-        if (node->in[i])
-            bindings += wnn_shader_bindings(gpu, wnn_descriptor_bytes(&node->in[i]->type));
-    return bindings;
-}
-
 // Results are at hand where a kernel finishes them, whatever it is. Elements that are read are computed each
 // time, so that only operators that read each of them a few times at most say that they do
 // (gpu_operator.fuses_prologue).
@@ -225,7 +215,7 @@ static bool can_fuse(void *state, const struct node *node)
                                      : at < MAX_FUSED_INPUTS && node->in_count <= MAX_FUSED_INPUTS &&
                                            row->fuses_prologue && row->fuses_prologue(see(node, &seen), at);
     taken = taken || (at == 1 && wnn_takes_quantized(gpu, node));
-    return taken && bindings_of(gpu, node) <= gpu->can.buffers;
+    return taken && wnn_shader_node_bindings(gpu, node) <= gpu->can.buffers;
 }
 
 static bool computes(enum op op)

@@ -334,24 +334,12 @@ static const char *find_fault(const struct gpu *gpu, const struct product *p)
     return NULL;
 }
 
-static unsigned bindings_of_inputs(const struct gpu *gpu, const struct fused *fused)
-{
-    unsigned bindings = 0;
-    for (unsigned i = 0; fused && i < fused->input_count; i++)
-        bindings += wnn_shader_bindings(gpu, fused->inputs[i].region.bytes);
-    return bindings;
-}
-
-// Whether work groups can be counted, and a shader sees parameters, counters and what splits leave as well as
-// all that the product reads and writes.
-static bool can_count(const struct lowering *lowering, const struct product *p)
+// Whether work groups can be counted, by counters that a shader sees beside all else.
+static bool can_count(const struct lowering *lowering)
 {
     const struct gpu *gpu = lowering->gpu;
-    unsigned bindings = 5 + wnn_shader_bindings(gpu, p->out->region.bytes) +
-                        (p->c ? wnn_shader_bindings(gpu, p->c->region.bytes) : 0) +
-                        bindings_of_inputs(gpu, p->b->fused) + bindings_of_inputs(gpu, lowering->fused);
-    return lowering->program->counters && bindings <= gpu->can.buffers &&
-           wnn_shader_bindings(gpu, lowering->scratch.bytes) == 1;
+    return lowering->program->counters && wnn_shader_bindings(gpu, lowering->scratch.bytes) == 1 &&
+           wnn_shader_node_bindings(gpu, lowering->node) < gpu->can.buffers;
 }
 
 bool wnn_units_pair(const struct gpu *gpu, const struct node *node)
@@ -385,7 +373,7 @@ bool wnn_lower_cooperative(struct lowering *lowering, const struct product *p)
     struct cooperative_operands with = operands_of(p, type, paired);
     with.reads = reads_as_much(lowering->fused, p->out->count);
     with.beside = wnn_cooperative_time(lowering->work_beside, with.half);
-    with.counts = !odd && can_count(lowering, p);
+    with.counts = !odd && can_count(lowering);
     all.inner = depth_of(p, with.half);
     size_t scratch = paired ? 1 : lowering->scratch.bytes / sizeof(float) / p->out->count;
     struct cooperative_schedule schedule;

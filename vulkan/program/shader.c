@@ -365,6 +365,15 @@ unsigned wnn_shader_bindings(const struct gpu *gpu, size_t bytes)
     return count == 0 ? 1 : count > GPU_BUFFERS ? GPU_BUFFERS + 1 : (unsigned)count;
 }
 
+unsigned wnn_shader_node_bindings(const struct gpu *gpu, const struct node *node)
+{
+    unsigned bindings = 2 + wnn_shader_bindings(gpu, wnn_descriptor_bytes(&node->out[0]->type));
+    for (unsigned i = 0; i < wnn_operand_count(node); i++)
+        if (node->in[i])
+            bindings += wnn_shader_bindings(gpu, wnn_descriptor_bytes(&node->in[i]->type));
+    return bindings;
+}
+
 // Declares w<k>(i), word i of a region, and s<k>(i, word) if it is written; returns k. A region that is more
 // than a binding can see gets several.
 static unsigned add_binding(struct shader *shader, const struct region *region, bool writes,

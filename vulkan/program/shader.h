@@ -164,6 +164,9 @@ size_t wnn_shader_piece(const struct gpu *gpu);
 // How many bindings a region of so many bytes takes.
 unsigned wnn_shader_bindings(const struct gpu *gpu, size_t bytes);
 
+// What the kernels of a node bind: parameters, scratch memory, and each operand.
+unsigned wnn_shader_node_bindings(const struct gpu *gpu, const struct node *node);
+
 // <name>_quad(i): four elements from element i on, a multiple of 4; after wnn_shader_input, if the tensor has
 // them in one piece, evenly aligned: floats, or integers of 8 bits at most.
 bool wnn_shader_has_quads(const struct lowering *lowering, const struct tensor *tensor);
