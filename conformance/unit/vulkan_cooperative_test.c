@@ -127,11 +127,12 @@ static void compare(const struct test_case *t, const struct product *p, const vo
     }
 }
 
-static void run_all(const struct recording *recording)
+static bool run_all(const struct recording *recording, struct error *error)
 {
-    struct error error = {0};
-    for (size_t i = 0; i < recording->count; i++)
-        REQUIRE(wnn_gpu_run(&gpu, &command_pool, recording->commands[i], &error));
+    bool done = true;
+    for (size_t i = 0; done && i < recording->count; i++)
+        done = wnn_gpu_run(&gpu, &command_pool, recording->commands[i], error);
+    return done;
 }
 
 static void upload_zeros(struct region region)
@@ -155,11 +156,10 @@ static void finish(struct program *program, const struct tensor *out)
     copy->bindings[1] = (struct binding){{&readback, 0, out->region.bytes}, true};
     bool done = wnn_program_finish(program, &error) &&
                 wnn_program_record(program, &(struct record_params){0}, &recording, &error);
-    if (done)
-        run_all(&recording);
+    done = done && run_all(&recording, &error);
     if (done && program->counter_bytes > 0) {
         upload_zeros(out->region);
-        run_all(&recording);
+        done = run_all(&recording, &error);
     }
     if (!done || !wnn_buffer_invalidate(&gpu, &readback, &error))
         fprintf(stderr, "%s\n", error.message);

@@ -348,7 +348,7 @@ static void test_shared_sums(void)
     for (long i = 0; i < SHARED_TURNS; i++) {
         struct raiser raiser;
         struct answer answer = {0};
-        start_raiser(&raiser, i % 8);
+        start_raiser(&raiser, i);
         execution_interrupt = &raiser.interrupt;
         wait_for(context, compute_chain(context, graph, x, y, ROWS * LONG,
                                         tell(&answer, WNNCallbackMode_WaitAnyOnly)));
