@@ -76,8 +76,7 @@ struct capabilities {
                        // run (wnn_lower_places)
     bool hides_places; // tests: that is never known
     bool always_matrices; // tests: however small
-    unsigned
-        matrix_tile; // tests: from 1 on, in as many splits as there is room for, summed inside; 0: what suits
+    unsigned matrix_tile; // tests: from 1 on, in all splits there is room for; 0: what suits
 };
 
 // What shaders access at once, at multiples of its bytes.

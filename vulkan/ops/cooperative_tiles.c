@@ -23,8 +23,8 @@ enum {
     MANY_PARTIALS = 1 << 22, // of so many sums,
     PLANNED_INNER = 256,     // with so many inner indices each
     FEW_ROWS = 16,
-    STREAMED_COLUMNS = 64,
-    STREAMED_ROWS = 64, // or fewer do not keep the units as long busy as memory,
+    STREAMED_COLUMNS = 64, // or more of a row are read as fast as any
+    STREAMED_ROWS = 64,    // or fewer do not keep the units as long busy as memory,
     FEW_STREAMED_ROWS = 32,
     STREAMED_BYTES = 48 << 20, // which the second cache does not keep until the next execution;
     FEW_STREAMED_BYTES = 12 << 20
@@ -67,11 +67,13 @@ static bool tile_fits(const struct capabilities *can, const struct cooperative_t
            size->m * subgroup_columns % (4 * can->subgroup * tile->slices) == 0;
 }
 
-// Whether an invocation reads all that it adds up of splits at once: twice takes longer than a dispatch.
-static bool sums_at_once(const struct cooperative_tile *tile, uint32_t splits)
+// Whether work groups sum splits: if an invocation reads all that it adds up at once. Twice takes longer than
+// a dispatch.
+static bool sums_inside(const struct cooperative_tile *tile, uint32_t splits,
+                        const struct cooperative_operands *with)
 {
     uint32_t quads = tile->m * tile->n / 4 / (32 * wnn_cooperative_subgroups(tile));
-    return quads * splits <= wnn_cooperative_reads(tile);
+    return with->counts && quads * splits <= wnn_cooperative_reads(tile);
 }
 
 // How long it takes at least to read a matrix that is in memory, if nothing else does. What is read of a row
@@ -93,7 +95,7 @@ static double streaming_time(const struct product *p, const struct cooperative_t
 // take that add them up; what is fused and reads as much as there are results is read by the splits' sum at
 // once, and without splits part by part.
 static double time_of(const struct product *p, const struct cooperative_tile *tile, uint32_t splits,
-                      const struct cooperative_operands *with, bool *sums_inside)
+                      const struct cooperative_operands *with)
 {
     double groups =
         (double)wnn_divide_up(p->rows, tile->m) * wnn_divide_up(p->columns, tile->n) * p->matrices * splits;
@@ -102,12 +104,11 @@ static double time_of(const struct product *p, const struct cooperative_tile *ti
     double alone = fmax(steps * tile->step, streaming_time(p, tile, steps, with)),
            busy = steps * rounds * tile->busy + with->beside;
     double numbers = (double)p->rows * p->columns * p->matrices * splits;
-    double sum = sum_start + numbers * sum_number + fmin(with->beside, sum_wait),
-           inside = with->counts && sums_at_once(tile, splits) ? inside_start : INFINITY,
+    double sum = sums_inside(tile, splits, with)
+                     ? inside_start
+                     : sum_start + numbers * sum_number + fmin(with->beside, sum_wait),
            reads = with->reads ? tile->subgroup_m * tile->subgroup_n * read_number : 0;
-    *sums_inside = splits > 1 && inside < sum;
-    return tile->start + rounds * tile->round + (busy > alone ? busy : alone) +
-           (splits > 1 ? fmin(inside, sum) : reads);
+    return tile->start + rounds * tile->round + (busy > alone ? busy : alone) + (splits > 1 ? sum : reads);
 }
 
 uint32_t wnn_cooperative_splits(const struct product *p)
@@ -140,13 +141,11 @@ bool wnn_cooperative_choose(const struct capabilities *can, const struct product
             continue;
         uint32_t first = can->matrix_tile > 0 && most > 1 ? most : 1;
         for (uint32_t s = first; s == first || s <= most; s++) {
-            bool inside;
-            double time = time_of(p, &tiles[i], s, with, &inside);
+            double time = time_of(p, &tiles[i], s, with);
             if (time >= least)
                 continue;
             least = time;
             splits = s;
-            schedule->sums_inside = inside;
             schedule->tile = tiles[i];
         }
     }
@@ -158,7 +157,7 @@ bool wnn_cooperative_choose(const struct capabilities *can, const struct product
     schedule->split = wnn_divide_up(wnn_divide_up(p->inner, splits), tile->k) * tile->k;
     schedule->splits = wnn_divide_up(p->inner, schedule->split);
     schedule->sums_inside =
-        schedule->splits > 1 && (schedule->sums_inside || (can->matrix_tile > 0 && with->counts));
+        schedule->splits > 1 && (can->matrix_tile > 0 ? with->counts : sums_inside(tile, splits, with));
     return true;
 }
 

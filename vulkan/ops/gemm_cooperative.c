@@ -192,11 +192,9 @@ static bool reads_past_cache(const struct product *p, const struct cooperative_s
 static void add_sums(struct shader *shader, const struct product *p,
                      const struct cooperative_schedule *schedule, const struct tensor *sums, bool quads)
 {
-    struct region counters;
     size_t tiles = (size_t)schedule->tiles_m * schedule->tiles_n * p->matrices;
+    struct region counters = wnn_program_counters(shader->lowering->program, tiles);
     unsigned k = shader->binding_count;
-    if (!wnn_program_counters(shader->lowering->program, tiles, &counters))
-        return;
     wnn_shader_words(shader, "sums", &sums->region);
     if (quads)
         wnn_shader_text(

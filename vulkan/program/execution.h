@@ -33,8 +33,8 @@ struct flight {
     struct buffer arena;
     struct buffer inputs;           // where they lie if they are not tensors, or such as shaders cannot see
     struct buffer upload, readback; // where the host cannot map those
-    struct buffer counters;
-    bool is_counting;                // an execution was left in the middle: they are not zeros
+    struct buffer counters;         // of work groups that are done with their share: zeros between executions
+    bool is_counting;               // an execution was left in the middle: they are not zeros
     struct cached_recording *cached; // what was used last comes first
     size_t take_count;
     struct recording *last;      // that was submitted

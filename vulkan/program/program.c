@@ -66,13 +66,11 @@ uint32_t wnn_program_parameters(struct program *program, const uint32_t *words, 
     return first;
 }
 
-bool wnn_program_counters(struct program *program, size_t count, struct region *region)
+struct region wnn_program_counters(struct program *program, size_t count)
 {
-    if (!program->counters)
-        return false;
-    *region = (struct region){program->counters, program->counter_bytes, count * sizeof(uint32_t)};
-    program->counter_bytes += wnn_aligned(region->bytes);
-    return true;
+    struct region region = {program->counters, program->counter_bytes, count * sizeof(uint32_t)};
+    program->counter_bytes += wnn_aligned(region.bytes);
+    return region;
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -110,8 +110,9 @@ struct step *wnn_program_repeat(struct program *program, const struct step *step
 // Appends words to the parameters and returns where; UINT32_MAX: out of memory.
 uint32_t wnn_program_parameters(struct program *program, const uint32_t *words, size_t count);
 
-// Takes words that are zeros when an execution begins, and have to be when it ends. False: there are none.
-bool wnn_program_counters(struct program *program, size_t count, struct region *region);
+// Takes words, of a program that has counters: zeros when an execution begins, as they have to be when it
+// ends.
+struct region wnn_program_counters(struct program *program, size_t count);
 
 // Compiles all pipelines, and uploads the parameters. Nothing can be added then.
 bool wnn_program_finish(struct program *program, struct error *error);

@@ -114,7 +114,7 @@ WORD results_of(uint at, uint e, uint place)
 // work group of a tile that comes last.
 #if SUMS_INSIDE
 #define LEFT uvec4
-uvec4 left_of(uint at, uint e, uint place)
+uvec4 left_of(uint at, uint e, uint unused)
 {
     uvec4 own = sums_at(at);
     return QUADS_OUT == 1 ? own : uvec4(own[e], own[(e + 1u) % 4u], 0u, 0u);
