@@ -5,7 +5,7 @@
 
 #include <assert.h>
 
-WNNOperand make_number(WNNGraphBuilder builder, WNNDataType type, double value)
+WNNOperand make_scalar(WNNGraphBuilder builder, WNNDataType type, double value)
 {
     float single = (float)value;
     uint16_t half = wnn_half_from_float(single);

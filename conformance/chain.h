@@ -16,7 +16,7 @@ struct chain {
 };
 
 // A constant without dimensions, of float32 or float16.
-WNNOperand make_number(WNNGraphBuilder builder, WNNDataType type, double value);
+WNNOperand make_scalar(WNNGraphBuilder builder, WNNDataType type, double value);
 
 // Of everything that `result` is computed of. The chain is not to be moved.
 void make_chain(struct chain *chain, struct operand *result);

@@ -514,7 +514,7 @@ static void functions_of_elements(const char *size, uint32_t rows)
 
 static WNNOperand number_of(double value)
 {
-    return make_number(b, type, value);
+    return make_scalar(b, type, value);
 }
 
 static WNNOperand times(WNNOperand x, WNNOperand y)

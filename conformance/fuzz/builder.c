@@ -436,7 +436,7 @@ static void check_loads_again(struct run *run, WNNGraph graph)
 static void build(struct run *run)
 {
     WNNNamedOperand outputs[MAX_OUTPUTS];
-    char names[MAX_OUTPUTS][8];
+    char names[MAX_OUTPUTS][24];
     size_t count = 1 + take(run) % MAX_OUTPUTS;
     for (size_t i = 0; i < count; i++) {
         snprintf(names[i], sizeof names[i], "y%zu", i);

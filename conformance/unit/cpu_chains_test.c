@@ -35,7 +35,7 @@ static WNNDataType type;
 
 static WNNOperand number(double value)
 {
-    return make_number(builder, type, value);
+    return make_scalar(builder, type, value);
 }
 
 static WNNOperand silu(WNNOperand x)

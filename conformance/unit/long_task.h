@@ -22,6 +22,7 @@ static inline WNNGraph build_powers(WNNContext context, uint32_t size, unsigned 
 
 static struct {
     uint32_t size;
+    unsigned length;
     WNNGraph graph;
     float *x, *y;
 } task;
@@ -31,12 +32,13 @@ static inline WNNFuture start_task(WNNContext context, WNNRequestCallbackInfo in
     return compute_chain(context, task.graph, task.x, task.y, (size_t)task.size * task.size, info);
 }
 
-// Makes a task that takes the device a second and more.
+// Makes a task that takes the device a second and more, of products that take it 0.04 s and more each.
 static inline void make_task(WNNContext context)
 {
     enum {
         MAX_SIZE = 8192,
-        LENGTH = 40
+        MIN_LENGTH = 8,
+        MAX_LENGTH = 40
     };
     double seconds = 0;
     for (task.size = 256; seconds < 0.04 && task.size < MAX_SIZE;) {
@@ -53,7 +55,9 @@ static inline void make_task(WNNContext context)
         seconds = (now_seconds() - begin) / 4;
         wnnGraphRelease(task.graph);
     }
-    task.graph = build_powers(context, task.size, LENGTH);
+    double length = 1.6 / seconds;
+    task.length = length < MIN_LENGTH ? MIN_LENGTH : length > MAX_LENGTH ? MAX_LENGTH : (unsigned)length;
+    task.graph = build_powers(context, task.size, task.length);
 }
 
 #endif

@@ -295,7 +295,7 @@ static void fields_of_a_constant(void)
     put_many(&tensor, TENSOR_METADATA, 400000);
     put_message(&graph, GRAPH_INITIALIZER, &tensor);
     for (int i = 0; i < 20000; i++) {
-        char name[12];
+        char name[16];
         snprintf(name, sizeof name, "n%d", i);
         put_node(&graph, "Softmax", "c", name);
     }

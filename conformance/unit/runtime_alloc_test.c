@@ -488,7 +488,7 @@ enum {
 };
 
 // The sums of many inputs, each of a size of its own.
-static WNNGraph build_sums(WNNContext context, char names[INPUTS][8])
+static WNNGraph build_sums(WNNContext context, char names[INPUTS][16])
 {
     WNNGraphBuilder builder = NULL;
     WNNNamedOperand outputs[INPUTS];
@@ -511,7 +511,7 @@ static WNNGraph build_sums(WNNContext context, char names[INPUTS][8])
 }
 
 // Computes them; the sizes depend on `turn`.
-static void compute_sums(WNNContext context, WNNGraph graph, char names[INPUTS][8], uint32_t turn)
+static void compute_sums(WNNContext context, WNNGraph graph, char names[INPUTS][16], uint32_t turn)
 {
     static float data[2 * INPUTS], sums[INPUTS];
     uint32_t sizes[INPUTS];
@@ -539,7 +539,7 @@ static void compute_sums(WNNContext context, WNNGraph graph, char names[INPUTS][
 // At sizes that a graph has had, nothing is allocated, however many there are.
 static void test_many_inputs(WNNContext context, uint64_t before)
 {
-    static char names[INPUTS][8];
+    static char names[INPUTS][16];
     WNNGraph graph = build_sums(context, names);
     for (uint32_t turn = 0; turn < 6; turn++) {
         fail_at(turn < 2 ? 0 : 1, true);

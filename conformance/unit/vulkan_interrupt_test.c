@@ -245,7 +245,7 @@ static void test_signals(void)
     WNNVulkanSync sync = WNN_VULKAN_SYNC_INIT;
     sync.signalCount = 1;
     sync.signals = &point;
-    WNNGraph graph = build_powers(context, task.size, 40);
+    WNNGraph graph = build_powers(context, task.size, task.length);
     test_dispatch(context, graph, &sync);
     wait_semaphore(&host, semaphore, 1);
     wnnGraphRelease(graph);
