@@ -58,14 +58,15 @@ export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_erro
 # Tests on lavapipe compile many shaders and run each a few times: most of their time is LLVM's.
 export GALLIVM_PERF=nopt
 
-# Where WNN_NON_TEMPORAL_BYTES is small, outputs are written past the caches (cpu/simd/non_temporal.h) that are too small for it elsewhere.
+# Where WNN_NON_TEMPORAL_BYTES is small, outputs are written past the caches (cpu/simd/non_temporal.h) that are too small for it
+# elsewhere, and where WNN_TABLE_ELEMENTS is, functions of float16 are looked up (cpu/elementwise/table.c).
 # What sanitizers tell needs the lines only, which compile in three quarters of the time of all that debuggers know, and
 # without half of the optimizations in two fifths of that. lld links large programs in half of the time.
 sanitize=(--buildtype=debugoptimized -Doptimization=1 -Db_lundef=false -Dc_args=-g1 -Dc_link_args=-fuse-ld=lld)
 build release gcc && check release
-build plain gcc -Doptimization=1 -Dxnnpack=disabled -Dvulkan=disabled -Dc_args=-DWNN_NON_TEMPORAL_BYTES=1 && check plain --suite=webnn:vectors --suite=webnn:unit
+build plain gcc -Doptimization=1 -Dxnnpack=disabled -Dvulkan=disabled -Dc_args='-DWNN_NON_TEMPORAL_BYTES=1 -DWNN_TABLE_ELEMENTS=1' && check plain --suite=webnn:vectors --suite=webnn:unit
 # gcc compiles the kernels with sanitizers in a third of the time that clang takes, and looks into vectors; clang has libFuzzer.
-build address gcc "${sanitize[@]}" -Db_sanitize=address,undefined -Dc_args='-g1 -DWNN_NON_TEMPORAL_BYTES=256' && check address --timeout-multiplier=6 --no-suite=webnn:package
+build address gcc "${sanitize[@]}" -Db_sanitize=address,undefined -Dc_args='-g1 -DWNN_NON_TEMPORAL_BYTES=256 -DWNN_TABLE_ELEMENTS=64' && check address --timeout-multiplier=6 --no-suite=webnn:package
 build clang clang "${sanitize[@]}" -Doptimization=0 -Db_sanitize=address,undefined && check clang --timeout-multiplier=6 --suite=webnn:libfuzzer
 # Without libraries that MemorySanitizer has not compiled, but for those that read vectors.
 configure memory clang "${sanitize[@]}" -Db_sanitize=memory -Dxnnpack=disabled -Dvulkan=disabled -Dtools=disabled -Djs=disabled &&

@@ -40,9 +40,13 @@ void wnn_reference_matmul(const struct node *node, const struct tensor *in, cons
     const struct tensor *a = &in[0], *b = &in[1];
     size_t rows = out->shape.dim[out->shape.rank - 2], columns = out->shape.dim[out->shape.rank - 1];
     size_t inner = a->shape.dim[a->shape.rank - 1];
+    size_t first_a = 0, first_b = 0;
     for (size_t i = 0; i < out->count; i++) {
         size_t batch = i / (rows * columns), m = i / columns % rows, n = i % columns;
-        size_t first_a = matrix_index(a, out, batch), first_b = matrix_index(b, out, batch);
+        if (m == 0 && n == 0) {
+            first_a = matrix_index(a, out, batch);
+            first_b = matrix_index(b, out, batch);
+        }
         double sum = 0;
         for (size_t k = 0; k < inner; k++)
             sum += load(a, first_a + m * inner + k) * load(b, first_b + k * columns + n);

@@ -113,6 +113,23 @@ static inline __int128 integer_of(double value)
     return isnan(value) ? 0 : (__int128)fmax(fmin(value, 0x1p100), -0x1p100);
 }
 
+// 2^exponent, for exponents of normal doubles: ldexp() takes ten times as long.
+static inline double power_of_two(int exponent)
+{
+    uint64_t bits = (uint64_t)(exponent + 1023) << 52;
+    double power;
+    memcpy(&power, &bits, sizeof power);
+    return power;
+}
+
+// |value| < 2^exponent and not below half of that, as of frexp(), for normal doubles.
+static inline int exponent_of(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (int)(bits >> 52 & 0x7FF) - 1022;
+}
+
 // The float16 nearest to a value, ties to even: |value| < 2^e has steps of 2^(e - 11), but not finer than
 // 2^-24.
 static inline uint16_t half_of(double value)
@@ -122,12 +139,11 @@ static inline uint16_t half_of(double value)
         return 0x7E00;
     if (value == 0)
         return sign;
-    int exponent = 0;
-    if (isfinite(value))
-        frexp(value, &exponent);
-    int step = exponent - 11 < -24 ? -24 : exponent - 11;
-    double steps = rint(ldexp(fabs(value), -step)); // at most 2^11
-    if (ldexp(steps, step) > 65504)
+    if (fabs(value) >= 65536)
+        return sign | 0x7C00;
+    int exponent = exponent_of(value), step = exponent - 11 < -24 ? -24 : exponent - 11;
+    double steps = rint(fabs(value) * power_of_two(-step)); // at most 2^11
+    if (steps * power_of_two(step) > 65504)
         return sign | 0x7C00;
     // 2^10 steps begin the next exponent field, which is what adding them to the field does.
     return (uint16_t)(sign | ((unsigned)(step + 24) * 1024 + (unsigned)steps));
@@ -140,9 +156,9 @@ static inline double double_of_half(uint16_t half)
     if (exponent == 0x1F)
         value = mantissa != 0 ? NAN : INFINITY;
     else if (exponent == 0)
-        value = ldexp(mantissa, -24);
+        value = mantissa * 0x1p-24;
     else
-        value = ldexp(1024 + mantissa, exponent - 25);
+        value = (1024 + mantissa) * power_of_two(exponent - 25);
     return half & 0x8000 ? -value : value;
 }
 

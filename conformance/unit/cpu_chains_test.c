@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Chains of operators of single elements: one node gives the bits that the operators give one after another,
-// for numbers of all sizes, in whatever form a function is written, wherever the output lies; and powers that
-// are products are those of pow.
+// for numbers of all sizes, in whatever form a function is written, wherever the output lies; powers that are
+// products are those of pow; and tables of float16 have what operators compute.
 
 #include "conformance/chain.h"
 #include "conformance/unit/float_bits.h"
@@ -13,6 +13,8 @@
 
 enum {
     MOST = 5000, // elements
+    HALVES = 65536,
+    TABLED = 5 * HALVES + 3, // elements of float16 for which there are tables
     OPERANDS = 48,
 };
 
@@ -175,8 +177,12 @@ static void fill(const struct tensor *tensor, uint32_t seed)
 static void run(const struct node *node, const struct tensor *in, const struct tensor *out)
 {
     struct parallel parallel = in_turn(3);
-    struct kernel_call call = {node, in, out, NULL, &parallel};
-    wnn_cpu_kernels[node->op]->run(&call);
+    const struct kernel *kernel = wnn_cpu_kernels[node->op];
+    size_t bytes = kernel->scratch ? kernel->scratch(node, parallel.threads) : 0;
+    struct kernel_call call = {node, in, out, bytes ? malloc(bytes) : NULL, &parallel};
+    REQUIRE(!bytes || call.scratch);
+    kernel->run(&call);
+    free(call.scratch);
 }
 
 // What has been computed so far, operand by operand.
@@ -235,40 +241,46 @@ static unsigned most_joined(const struct chain *chain, const struct tensor *in)
     return most;
 }
 
+static void test_count(const struct recipe *recipe, uint32_t count)
+{
+    struct values values = {.count = 0};
+    struct chain chain;
+    const uint32_t shape[] = {count};
+    WNNOperand result = recipe->record(input(type, shape, 1), input(type, shape, 1));
+    REQUIRE(result);
+    make_chain(&chain, wnn_operand(result));
+    struct tensor want = value_of(&values, wnn_operand(result)), in[WNN_ELEMENTWISE_INPUTS];
+    for (unsigned i = 0; i < chain.node.in_count; i++)
+        in[i] = value_of(&values, chain.in[i]);
+    if (count > 1) // else all are numbers
+        REQUIRE_EQUAL_INT(most_joined(&chain, in), recipe->joined);
+    struct tensor out = make_tensor(chain.out[0], 64);
+    run(&chain.node, in, &out);
+    require_same(&out, &want);
+    for (size_t i = 0; i < 64; i++)
+        REQUIRE(((unsigned char *)out.data)[out.count * size_of(&out) + i] == GUARD);
+    for (unsigned i = 0; i < chain.node.in_count; i++) { // in the place of an input
+        if (in[i].count != out.count || chain.in[i]->constant)
+            continue;
+        struct tensor kept = in[i];
+        memcpy(out.data, kept.data, out.count * size_of(&out));
+        in[i].data = out.data;
+        run(&chain.node, in, &out);
+        require_same(&out, &want);
+        in[i] = kept;
+    }
+    free(out.data);
+    for (unsigned i = 0; i < values.count; i++)
+        free(values.tensor[i].data);
+}
+
 static void test_chain(const struct recipe *recipe, WNNDataType of)
 {
     type = of;
-    for (uint32_t count = 1; count <= MOST; count = count * 3 + 1) {
-        struct values values = {.count = 0};
-        struct chain chain;
-        const uint32_t shape[] = {count};
-        WNNOperand result = recipe->record(input(type, shape, 1), input(type, shape, 1));
-        REQUIRE(result);
-        make_chain(&chain, wnn_operand(result));
-        struct tensor want = value_of(&values, wnn_operand(result)), in[WNN_ELEMENTWISE_INPUTS];
-        for (unsigned i = 0; i < chain.node.in_count; i++)
-            in[i] = value_of(&values, chain.in[i]);
-        if (count > 1) // else all are numbers
-            REQUIRE_EQUAL_INT(most_joined(&chain, in), recipe->joined);
-        struct tensor out = make_tensor(chain.out[0], 64);
-        run(&chain.node, in, &out);
-        require_same(&out, &want);
-        for (size_t i = 0; i < 64; i++)
-            REQUIRE(((unsigned char *)out.data)[out.count * size_of(&out) + i] == GUARD);
-        for (unsigned i = 0; i < chain.node.in_count; i++) { // in the place of an input
-            if (in[i].count != out.count || chain.in[i]->constant)
-                continue;
-            struct tensor kept = in[i];
-            memcpy(out.data, kept.data, out.count * size_of(&out));
-            in[i].data = out.data;
-            run(&chain.node, in, &out);
-            require_same(&out, &want);
-            in[i] = kept;
-        }
-        free(out.data);
-        for (unsigned i = 0; i < values.count; i++)
-            free(values.tensor[i].data);
-    }
+    for (uint32_t count = 1; count <= MOST; count = count * 3 + 1)
+        test_count(recipe, count);
+    if (type == WNNDataType_Float16)
+        test_count(recipe, TABLED);
 }
 
 // A result that two steps make: one of them in the place of what the joined steps read.
@@ -309,6 +321,80 @@ static void test_two_outputs(void)
     }
 }
 
+static WNNOperand gelu_of_sine(WNNOperand x)
+{
+    WNNOperand y = wnnGraphBuilderGelu(builder, wnnGraphBuilderSin(builder, x, NULL), NULL);
+    return plus(times(y, number(0.75)), number(-1));
+}
+
+static WNNOperand eight_cheap(WNNOperand x)
+{
+    for (int i = 0; i < 2; i++)
+        x = plus(wnnGraphBuilderAbs(builder, plus(times(x, number(0.75)), number(-1)), NULL), x);
+    return x;
+}
+
+static bool is_slow(const struct chain *chain)
+{
+    bool slow = chain->attrs.count > 1;
+    for (unsigned i = 0; i < chain->attrs.count; i++)
+        slow |= wnn_cpu_is_slow_unary((enum op)chain->steps[i].op, wnn_cpu_this_processor());
+    return slow;
+}
+
+// Computes x, of so many elements, all of float16 in turn; `tabled`: by a table if that is faster.
+static struct tensor compute_halves(WNNOperand (*record)(WNNOperand x), uint32_t count, bool tabled)
+{
+    struct values values = {.count = 0};
+    struct chain chain;
+    const uint32_t shape[] = {count};
+    WNNOperand result = record(input(type, shape, 1));
+    make_chain(&chain, wnn_operand(result));
+    const struct node *node = chain.attrs.count > 1 ? &chain.node : wnn_operand(result)->producer;
+    struct tensor in[WNN_ELEMENTWISE_INPUTS] = {{0}}, out = make_tensor(node->out[0], 64);
+    const struct kernel *kernel = wnn_cpu_kernels[node->op];
+    REQUIRE_EQUAL_INT(kernel->scratch(node, 1) > 0,
+                      is_slow(&chain) && (tabled || WNN_TABLE_ELEMENTS < HALVES));
+    for (unsigned i = 0; i < node->in_count; i++) {
+        in[i] = value_of(&values, node->in[i]);
+        for (uint32_t j = 0; j < count && in[i].count == count; j++)
+            ((uint16_t *)in[i].data)[j] = (uint16_t)j;
+    }
+    run(node, in, &out);
+    for (size_t i = 0; i < 64; i++)
+        REQUIRE(((unsigned char *)out.data)[out.count * sizeof(uint16_t) + i] == GUARD);
+    for (unsigned i = 0; i < values.count; i++)
+        free(values.tensor[i].data);
+    return out;
+}
+
+#define UNARY(Name)                                                                                          \
+    static WNNOperand record_##Name(WNNOperand x)                                                            \
+    {                                                                                                        \
+        return wnnGraphBuilder##Name(builder, x, NULL);                                                      \
+    }
+UNARY(Cos)
+UNARY(Elu)
+UNARY(Erf)
+UNARY(Gelu)
+UNARY(Log)
+UNARY(Sigmoid)
+UNARY(Sin)
+UNARY(Softplus)
+UNARY(Tan)
+UNARY(Tanh)
+#undef UNARY
+
+static void test_table(WNNOperand (*record)(WNNOperand x))
+{
+    type = WNNDataType_Float16;
+    struct tensor all = compute_halves(record, HALVES, false), out = compute_halves(record, TABLED, true);
+    for (size_t i = 0; i < out.count; i++)
+        REQUIRE(((uint16_t *)out.data)[i] == ((uint16_t *)all.data)[i % HALVES]);
+    free(all.data);
+    free(out.data);
+}
+
 static void test_powers(void)
 {
     static const float exponents[] = {2, 3};
@@ -341,6 +427,19 @@ int main(int argc, char **argv)
         CASE_AS(case_name("%s in float32", recipes[i].name), test_chain(&recipes[i], WNNDataType_Float32));
         CASE_AS(case_name("%s in float16", recipes[i].name), test_chain(&recipes[i], WNNDataType_Float16));
     }
+#define TABLE(Name) CASE_AS(case_name("table of " #Name), test_table(record_##Name))
+    TABLE(Cos);
+    TABLE(Elu);
+    TABLE(Erf);
+    TABLE(Gelu);
+    TABLE(Log);
+    TABLE(Sigmoid);
+    TABLE(Sin);
+    TABLE(Softplus);
+    TABLE(Tan);
+    TABLE(Tanh);
+    CASE_AS(case_name("table of gelu_of_sine"), test_table(gelu_of_sine));
+    CASE_AS(case_name("table of eight_cheap"), test_table(eight_cheap));
     CASE(test_two_outputs());
     CASE(test_powers());
     end_kernels();

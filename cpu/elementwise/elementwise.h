@@ -148,6 +148,29 @@ static inline size_t wnn_cpu_chunk_size(WNNDataType type)
     return type == WNNDataType_Float16 ? sizeof(float) : bits < 8 ? 1 : bits / 8;
 }
 
+// A table of the results for each float16 that there is, in a node's scratch memory. table.c
+#define WNN_TABLE_BYTES (65536 * sizeof(uint16_t))
+
+// The least elements of a tensor for which one is made, which takes as long as computing a quarter of them.
+// Tests are built with less.
+#ifndef WNN_TABLE_ELEMENTS
+#define WNN_TABLE_ELEMENTS ((size_t)4 << 16)
+#endif
+
+static inline bool wnn_cpu_fills_table(const struct operand *in, const struct operand *out)
+{
+    return in->type.type == WNNDataType_Float16 && out->type.type == WNNDataType_Float16 &&
+           wnn_shape_elements(&in->type.shape) >= WNN_TABLE_ELEMENTS;
+}
+
+// Makes the memory of a table a tensor of all float16, by their bits. In its place the results are computed,
+// and then looked up for the elements of an input, of which there are as many as in output 0.
+struct tensor wnn_cpu_all_halves(void *table);
+void wnn_cpu_look_up(const struct kernel_call *call, const struct tensor *in);
+
+// Whether a lookup is faster than this operator of one float16.
+bool wnn_cpu_is_slow_unary(enum op op, const struct cpu_target *target);
+
 // Fetches so many elements of float16 that are read in the next chunk, and those that this one writes in
 // their place, while numbers are converted.
 static inline void wnn_cpu_expect(const struct chunk_room *room, const void *in, void *out, size_t count)

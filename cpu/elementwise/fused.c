@@ -9,6 +9,9 @@
 enum {
     VALUES = WNN_ELEMENTWISE_INPUTS + WNN_ELEMENTWISE_STEPS,
     POOL_BYTES = 32768, // for the chunks that have no other place
+    // So many of the fastest take longer than a lookup in a table.
+    SLOW_STEPS = 4,
+    SLOW_STEPS_AVX512 = 8,
 };
 
 // Where a value lies while a chunk is computed.
@@ -311,7 +314,7 @@ static void run_piece(void *argument, size_t begin, size_t end)
         wnn_nt_fence();
 }
 
-static void run_elementwise(const struct kernel_call *call)
+static void run_steps(const struct kernel_call *call)
 {
     struct chain chain;
     if (call->out[0].count == 0)
@@ -323,6 +326,68 @@ static void run_elementwise(const struct kernel_call *call)
         work += chain.links[i].loop.run ? 1.0 / (double)chain.links[i].loop.grain : 0;
     size_t grain = (size_t)(1 / work / (double)chain.chunk) + 1;
     wnn_parallel_for(call->parallel, (chain.count + chain.chunk - 1) / chain.chunk, grain, run_piece, &chain);
+}
+
+// Whether a chain makes one float16 of another, which is input `x`, and of numbers, and takes longer than
+// looking it up.
+static bool is_tabled(const struct node *node, unsigned *x)
+{
+    const struct elementwise_attrs *attrs = node->attrs;
+    const struct cpu_target *target = wnn_cpu_target(node);
+    unsigned others = 0;
+    bool slow = attrs->count >= (target->isa == WNN_ISA_AVX512 ? SLOW_STEPS_AVX512 : SLOW_STEPS);
+    for (unsigned i = 0; i < node->in_count; i++) {
+        bool number = wnn_shape_elements(&node->in[i]->type.shape) == 1;
+        *x = number ? *x : i;
+        others += !number;
+    }
+    for (unsigned i = 0; i < attrs->count; i++) {
+        const struct elementwise_step *step = &attrs->steps[i];
+        slow |= wnn_cpu_is_slow_unary((enum op)step->op, target);
+        if (!wnn_shape_equal(&step->type.shape, &node->out[0]->type.shape) ||
+            (step->output == WNN_NO_OUTPUT) != (i + 1 < attrs->count))
+            return false;
+    }
+    return slow && others == 1 && wnn_shape_equal(&node->in[*x]->type.shape, &node->out[0]->type.shape) &&
+           wnn_cpu_fills_table(node->in[*x], node->out[0]);
+}
+
+static size_t elementwise_scratch(const struct node *node, unsigned threads)
+{
+    unsigned x = 0;
+    (void)threads;
+    return is_tabled(node, &x) ? WNN_TABLE_BYTES : 0;
+}
+
+// The same steps on all float16 there are.
+static void make_table(const struct kernel_call *call, unsigned x)
+{
+    struct elementwise_step steps[WNN_ELEMENTWISE_STEPS];
+    struct elementwise_attrs attrs = *(const struct elementwise_attrs *)call->node->attrs;
+    struct node node = *call->node;
+    struct tensor in[WNN_ELEMENTWISE_INPUTS], all = wnn_cpu_all_halves(call->scratch);
+    for (unsigned i = 0; i < node.in_count; i++) {
+        in[i] = i == x ? all : call->in[i];
+        in[i].shape.rank = i == x; // of numbers 0
+    }
+    for (unsigned i = 0; i < attrs.count; i++) {
+        steps[i] = attrs.steps[i];
+        steps[i].type.shape = all.shape;
+    }
+    attrs.steps = steps;
+    node.attrs = &attrs;
+    run_steps(&(struct kernel_call){&node, in, &all, NULL, call->parallel});
+}
+
+static void run_elementwise(const struct kernel_call *call)
+{
+    unsigned x = 0;
+    if (is_tabled(call->node, &x)) {
+        make_table(call, x);
+        wnn_cpu_look_up(call, &call->in[x]);
+    } else {
+        run_steps(call);
+    }
 }
 
 // The output must not be written before the input has been read for the last time.
@@ -341,4 +406,5 @@ static bool may_alias(const struct node *node, unsigned input)
     return last <= written;
 }
 
-const struct kernel wnn_cpu_elementwise = {.run = run_elementwise, .in_place = ~0u, .may_alias = may_alias};
+const struct kernel wnn_cpu_elementwise = {
+    .run = run_elementwise, .scratch = elementwise_scratch, .in_place = ~0u, .may_alias = may_alias};
