@@ -357,6 +357,18 @@ static void test_case(WNNContext usual, WNNContext taker, const struct pass_case
     starve_case(strcmp(test->pass, "attach_chains") == 0 ? taker : usual, test);
 }
 
+static void run_whole_case(WNNContext usual, WNNContext taker, struct pass_case test, bool print)
+{
+    size_t length = strlen(test.expected); // what the next case cut off
+    char *expected = malloc(length + 2);
+    REQUIRE(expected);
+    snprintf(expected, length + 2, "%s%s", test.expected,
+             length && test.expected[length - 1] != '\n' ? "\n" : "");
+    test.expected = expected;
+    CASE_AS(test.name, test_case(usual, taker, &test, print));
+    free(expected);
+}
+
 int main(int argc, char **argv)
 {
     REQUIRE(argc > 1);
@@ -379,16 +391,8 @@ int main(int argc, char **argv)
     struct pass_case test;
     uint32_t seen = 0;
     while (next_case(&at, &test)) {
-        size_t length = strlen(test.expected); // what the next case cut off
-        char *expected = malloc(length + 2);
-        REQUIRE(expected);
-        snprintf(expected, length + 2, "%s%s", test.expected,
-                 length && test.expected[length - 1] != '\n' ? "\n" : "");
-        test.expected = expected;
         seen |= wnn_pass_bit(test.pass);
-        WNNContext usual = is_strict(&test) ? strict : context;
-        CASE_AS(test.name, test_case(usual, taker, &test, print));
-        free(expected);
+        run_whole_case(is_strict(&test) ? strict : context, taker, test, print);
     }
     for (size_t i = 0; wnn_pass_names[i]; i++)
         if (!(seen & wnn_pass_bit(wnn_pass_names[i]))) {
