@@ -19,8 +19,23 @@ struct lookup {
     bool non_temporal;
 };
 
-// Eight elements are read by two loads.
-static void look_up(const uint16_t *table, const uint16_t *x, uint16_t *y, size_t count)
+#if WNN_X86_64
+#include <emmintrin.h>
+
+static inline void stream(uint16_t *to, group results)
+{
+    _mm_stream_si128((__m128i *)(void *)to, (__m128i)results);
+}
+#else
+static inline void stream(uint16_t *to, group results)
+{
+    memcpy(to, &results, sizeof results);
+}
+#endif
+
+// Eight elements are read by two loads. Past the caches, if `y` is aligned for that.
+static inline __attribute__((always_inline)) void look_up(const uint16_t *table, const uint16_t *x,
+                                                          uint16_t *y, size_t count, const bool past)
 {
 #define FOUR(word)                                                                                           \
     table[(word)&0xFFFF], table[(word) >> 16 & 0xFFFF], table[(word) >> 32 & 0xFFFF], table[(word) >> 48]
@@ -29,7 +44,10 @@ static void look_up(const uint16_t *table, const uint16_t *x, uint16_t *y, size_
         uint64_t words[2];
         memcpy(words, x + i, sizeof words);
         group results = {FOUR(words[0]), FOUR(words[1])};
-        memcpy(y + i, &results, sizeof results);
+        if (past)
+            stream(y + i, results);
+        else
+            memcpy(y + i, &results, sizeof results);
     }
     for (; i < count; i++)
         y[i] = table[x[i]];
@@ -39,14 +57,17 @@ static void look_up(const uint16_t *table, const uint16_t *x, uint16_t *y, size_
 static void look_up_piece(void *argument, size_t begin, size_t end)
 {
     const struct lookup *lookup = argument;
-    struct chunk_room room;
-    room.non_temporal = lookup->non_temporal;
-    for (size_t i = begin, n; i < end; i += n) {
-        n = end - i < WNN_CHUNK ? end - i : WNN_CHUNK;
-        look_up(lookup->table, lookup->in + i, wnn_cpu_chunk_begin(&room, lookup->out + i), n);
-        wnn_cpu_chunk_end(&room, lookup->out + i, n * sizeof(uint16_t));
+    const uint16_t *table = lookup->table, *x = lookup->in + begin;
+    uint16_t *y = lookup->out + begin;
+    size_t count = end - begin, first = -(uintptr_t)y % sizeof(group) / sizeof *y;
+    if (!lookup->non_temporal) {
+        look_up(table, x, y, count, false);
+        return;
     }
-    wnn_cpu_chunks_end(&room);
+    first = first < count ? first : count;
+    look_up(table, x, y, first, false);
+    look_up(table, x + first, y + first, count - first, true);
+    wnn_nt_fence();
 }
 
 struct tensor wnn_cpu_all_halves(void *table)
