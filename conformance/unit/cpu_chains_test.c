@@ -14,7 +14,7 @@
 enum {
     MOST = 5000, // elements
     HALVES = 65536,
-    TABLED = 5 * HALVES + 3, // elements of float16 for which there are tables
+    TABLED = 9 * HALVES + 3, // elements of float16 for which there are tables
     OPERANDS = 48,
 };
 

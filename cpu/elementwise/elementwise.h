@@ -151,10 +151,10 @@ static inline size_t wnn_cpu_chunk_size(WNNDataType type)
 // A table of the results for each float16 that there is, in a node's scratch memory. table.c
 #define WNN_TABLE_BYTES (65536 * sizeof(uint16_t))
 
-// The least elements of a tensor for which one is made, which takes as long as computing a quarter of them.
+// The least elements of a tensor for which one is made, which takes as long as computing an eighth of them.
 // Tests are built with less.
 #ifndef WNN_TABLE_ELEMENTS
-#define WNN_TABLE_ELEMENTS ((size_t)4 << 16)
+#define WNN_TABLE_ELEMENTS ((size_t)8 << 16)
 #endif
 
 static inline bool wnn_cpu_fills_table(const struct operand *in, const struct operand *out)
