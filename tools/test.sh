@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.." || exit
 . tools/install.sh
 . tools/aarch64.sh
 
-need "${build_packages[@]}" clang libclang-rt-14-dev lld binutils python3-minimal python3-numpy python3-torch \
+need "${build_packages[@]}" clang libclang-rt-14-dev binutils python3-minimal python3-numpy python3-torch \
   mesa-vulkan-drivers vulkan-validationlayers
 want gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static
 want_clients
@@ -61,8 +61,8 @@ export GALLIVM_PERF=nopt
 # Where WNN_NON_TEMPORAL_BYTES is small, outputs are written past the caches (cpu/simd/non_temporal.h) that are too small for it
 # elsewhere, and where WNN_TABLE_ELEMENTS is, functions of float16 are looked up (cpu/elementwise/table.c).
 # What sanitizers tell needs the lines only, which compile in three quarters of the time of all that debuggers know, and
-# without half of the optimizations in two fifths of that. lld links large programs in half of the time.
-sanitize=(--buildtype=debugoptimized -Doptimization=1 -Db_lundef=false -Dc_args=-g1 -Dc_link_args=-fuse-ld=lld)
+# without half of the optimizations in two fifths of that.
+sanitize=(--buildtype=debugoptimized -Doptimization=1 -Db_lundef=false -Dc_args=-g1)
 build release gcc && check release
 build plain gcc -Doptimization=1 -Dxnnpack=disabled -Dvulkan=disabled -Dc_args='-DWNN_NON_TEMPORAL_BYTES=1 -DWNN_TABLE_ELEMENTS=1' && check plain --suite=webnn:vectors --suite=webnn:unit
 # gcc compiles the kernels with sanitizers in a third of the time that clang takes, and looks into vectors; clang has libFuzzer.
