@@ -12,6 +12,9 @@
 // for each takes longer than to write the page.
 #define POPULATED ((size_t)256 << 10)
 
+// Pages of so many bytes, which whoever streams through weights waits for less often than for small ones.
+#define HUGE_PAGE ((uintptr_t)2 << 20)
+
 // Stands in front of every block that is no record, as long as the alignment so that the block stays aligned.
 struct header {
     size_t total;
@@ -30,6 +33,20 @@ void wnn_populate(void *memory, size_t size)
 #endif
 }
 
+// Asks for huge pages where they lie in the memory as a whole, so that it becomes no larger. Where the system
+// has none, pages are small.
+static void prefer_huge(void *memory, size_t size)
+{
+#ifdef MADV_HUGEPAGE
+    uintptr_t begin = ((uintptr_t)memory + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE,
+              end = ((uintptr_t)memory + size) / HUGE_PAGE * HUGE_PAGE;
+    if (begin < end)
+        madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+#else
+    (void)memory, (void)size;
+#endif
+}
+
 // Aligned by hand, with what malloc gave in front: posix_memalign of glibc does not take the hole that a
 // block of the same size has left, so that a heap of large blocks that come and go grows.
 static void *allocate_block(size_t size, size_t alignment)
@@ -43,6 +60,7 @@ static void *allocate_block(size_t size, size_t alignment)
         sizeof(void *) + alignment - 1 - ((uintptr_t)given + sizeof(void *) + alignment - 1) % alignment;
     char *memory = given + offset;
     memcpy(memory - sizeof(void *), &given, sizeof(void *));
+    prefer_huge(memory, size);
     return memory;
 }
 

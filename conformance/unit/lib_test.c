@@ -14,6 +14,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <sys/mman.h>
 
 static uint64_t random_state = 88172645463325252u;
 
@@ -439,6 +440,47 @@ static void test_allocator(void)
     REQUIRE(allocator.now == 0);
 }
 
+// Whether the mapping that an address lies in is one for which huge pages have been asked
+// (proc_pid_smaps(5)).
+static bool is_for_huge_pages(const void *address)
+{
+    char line[4096];
+    unsigned long long begin, end;
+    bool inside = false, huge = false;
+    FILE *file = fopen("/proc/self/smaps", "r");
+    while (file && !huge && fgets(line, sizeof line, file))
+        if (sscanf(line, "%llx-%llx ", &begin, &end) == 2)
+            inside = (uintptr_t)address >= begin && (uintptr_t)address < end;
+        else
+            huge = inside && strncmp(line, "VmFlags:", 8) == 0 && strstr(line, " hg");
+    if (file)
+        fclose(file);
+    return huge;
+}
+
+// Of large memory what is whole pages, where the system tells.
+static void test_huge_pages(void)
+{
+    enum {
+        SIZE = 9 << 20
+    };
+    char *mapped = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(mapped != MAP_FAILED);
+    madvise(mapped, SIZE, MADV_HUGEPAGE);
+    bool told = is_for_huge_pages(mapped + SIZE / 2);
+    munmap(mapped, SIZE);
+    struct allocator allocator;
+    wnn_allocator_init(&allocator, NULL, 0);
+    char *memory[] = {wnn_allocate(&allocator, SIZE), wnn_allocate_bare(&allocator, SIZE)};
+    for (unsigned i = 0; i < 2; i++) {
+        REQUIRE(memory[i]);
+        REQUIRE(!told || is_for_huge_pages(memory[i] + SIZE / 2));
+        memset(memory[i], 1, SIZE);
+        wnn_release(&allocator, memory[i]);
+    }
+    REQUIRE(allocator.now == 0);
+}
+
 static void test_arena(void)
 {
     struct allocator allocator;
@@ -673,6 +715,7 @@ int main(int argc, char **argv)
     CASE(test_shapes());
     CASE(test_text());
     CASE(test_allocator());
+    CASE(test_huge_pages());
     CASE(test_arena());
     CASE(test_string_pool());
     CASE(test_constant());
