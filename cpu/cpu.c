@@ -54,7 +54,7 @@ static bool evaluate_node(const struct cpu *cpu, const struct node *node, const 
                           void *const *out, const struct interrupt *interrupt)
 {
     const struct kernel *kernel = wnn_cpu_kernel(node);
-    size_t scratch_bytes = kernel->scratch ? kernel->scratch(node, 1) : 0;
+    size_t scratch_bytes = wnn_kernel_scratch(kernel, node, 1);
     unsigned in_count = wnn_operand_count(node);
     size_t tensors = (size_t)in_count + node->out_count;
     struct tensor *tensor = wnn_allocate(cpu->allocator, tensors * sizeof tensor[0]);
@@ -137,8 +137,8 @@ static void choose_lowering(const struct cpu *cpu, const struct kernel *kernel, 
 static size_t native_scratch(const struct kernel *kernel, const struct node *node,
                              const struct parallel *parallel)
 {
-    size_t one = kernel->scratch ? kernel->scratch(node, 1) : 0;
-    size_t all = kernel->scratch ? kernel->scratch(node, parallel->threads) : 0;
+    size_t one = wnn_kernel_scratch(kernel, node, 1);
+    size_t all = wnn_kernel_scratch(kernel, node, parallel->threads);
     return all > one ? all : one;
 }
 

@@ -53,7 +53,7 @@ struct kernel {
     void (*choose)(const struct node *node, void *choice);
     size_t choice_bytes;
 
-    // Bytes of scratch memory that a run on so many threads needs; NULL: none.
+    // (optional) What wnn_kernel_scratch returns; NULL: 0.
     size_t (*scratch)(const struct node *node, unsigned threads);
 
     // Bit i: out[0] may be the same memory as in[i], if they have as many bytes and in[i] has the shape of
@@ -104,6 +104,13 @@ struct kernel {
     // (of quantized operands) Whether it can compute this node.
     bool (*accepts)(const struct node *node);
 };
+
+// Bytes of scratch memory that a run on so many threads needs.
+static inline size_t wnn_kernel_scratch(const struct kernel *kernel, const struct node *node,
+                                        unsigned threads)
+{
+    return kernel->scratch ? kernel->scratch(node, threads) : 0;
+}
 
 // What `choose` finds out of a node: its plan's, or, as long as it is in none, made now in `memory`.
 static inline const void *wnn_choice(const struct node *node,

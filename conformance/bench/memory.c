@@ -107,7 +107,7 @@ static void measure(const char *name, const char *size, const struct node *node)
         bytes += wnn_descriptor_bytes(&node->out[i]->type);
     }
     const struct kernel *kernel = wnn_cpu_kernels[node->op];
-    size_t scratch = kernel->scratch ? kernel->scratch(node, threads) : 0;
+    size_t scratch = wnn_kernel_scratch(kernel, node, threads);
     struct kernel_call call = {node, in, out, scratch ? aligned_alloc(64, (scratch + 63) / 64 * 64) : NULL,
                                &parallel};
     struct bytes copy = {aligned_alloc(64, bytes / 128 * 64 + 64), aligned_alloc(64, bytes / 128 * 64 + 64)};

@@ -178,7 +178,7 @@ static void run(const struct node *node, const struct tensor *in, const struct t
 {
     struct parallel parallel = in_turn(3);
     const struct kernel *kernel = wnn_cpu_kernels[node->op];
-    size_t bytes = kernel->scratch ? kernel->scratch(node, parallel.threads) : 0;
+    size_t bytes = wnn_kernel_scratch(kernel, node, parallel.threads);
     struct kernel_call call = {node, in, out, bytes ? malloc(bytes) : NULL, &parallel};
     REQUIRE(!bytes || call.scratch);
     kernel->run(&call);

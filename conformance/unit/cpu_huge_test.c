@@ -149,7 +149,7 @@ static void run(void)
 {
     const struct parallel parallel = in_turn(3);
     const struct kernel *kernel = wnn_cpu_kernels[node->op];
-    size_t bytes = kernel->scratch ? kernel->scratch(node, parallel.threads) : 0;
+    size_t bytes = wnn_kernel_scratch(kernel, node, parallel.threads);
     struct kernel_call call = {node, in, out, NULL, &parallel, NULL};
     struct memory scratch = map_windows(bytes + 64, bytes > WINDOW);
     call.scratch = (void *)((uintptr_t)scratch.begin + guard);
