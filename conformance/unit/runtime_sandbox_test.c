@@ -290,17 +290,34 @@ static void use_everything(WNNContext context)
     wnnGraphBuilderRelease(builder);
 }
 
+static void use_within_list(WNNContext context)
+{
+    build_and_compute(context);
+    use_everything(context);
+    build_and_compute(context);
+    wnnContextDestroy(context);
+    wnnContextRelease(context);
+}
+
 static int confined_to_list(uint32_t threads)
 {
     WNNContext context = create_context(WNNDeviceType_CPU, threads);
     REQUIRE(context);
     if (!keep_few_rights())
         return SKIPPED;
-    build_and_compute(context);
-    use_everything(context);
-    build_and_compute(context);
-    wnnContextDestroy(context);
-    wnnContextRelease(context);
+    use_within_list(context);
+    return 0;
+}
+
+// Nor is advice on memory taken.
+static int refused_advice(uint32_t threads)
+{
+    struct sock_filter filter[] = {FIELD(nr), REFUSE(SYS_madvise), RETURN(ALLOW)};
+    WNNContext context = create_context(WNNDeviceType_CPU, threads);
+    REQUIRE(context);
+    if (!INSTALL(filter) || !keep_few_rights())
+        return SKIPPED;
+    use_within_list(context);
     return 0;
 }
 #endif
@@ -383,8 +400,10 @@ static void test_confined(void)
 static void test_list(void)
 {
 #ifdef ARCHITECTURE
-    for (uint32_t threads = 1; threads <= 3 && !SANITIZED; threads++)
+    for (uint32_t threads = 1; threads <= 3 && !SANITIZED; threads++) {
         require_child(confined_to_list, threads);
+        require_child(refused_advice, threads);
+    }
 #endif
 }
 
