@@ -12,7 +12,9 @@
 // for each takes longer than to write the page.
 #define POPULATED ((size_t)256 << 10)
 
-// Pages of so many bytes, which whoever streams through weights waits for less often than for small ones.
+// Pages of so many bytes, which whoever streams through weights waits for less often than for small ones:
+// asked for where they are wholly in the memory, so that it becomes no larger, and small where the system has
+// none.
 #define HUGE_PAGE ((uintptr_t)2 << 20)
 
 // Stands in front of every block that is no record, as long as the alignment so that the block stays aligned.
@@ -21,27 +23,19 @@ struct header {
 };
 _Static_assert(sizeof(struct header) <= WNN_ALIGNMENT, "the header fits in front of a block");
 
+// Of the pages of so many bytes that lie in the memory as a whole.
+static void advise(void *memory, size_t size, uintptr_t page, int advice)
+{
+    uintptr_t begin = ((uintptr_t)memory + page - 1) / page * page;
+    uintptr_t end = ((uintptr_t)memory + size) / page * page;
+    if (begin < end)
+        madvise((void *)begin, end - begin, advice);
+}
+
 void wnn_populate(void *memory, size_t size)
 {
 #ifdef MADV_POPULATE_WRITE
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = ((uintptr_t)memory + page - 1) / page * page;
-    uintptr_t end = ((uintptr_t)memory + size) / page * page;
-    if (begin < end)
-        madvise((void *)begin, end - begin, MADV_POPULATE_WRITE);
-#else
-    (void)memory, (void)size;
-#endif
-}
-
-// Asks for huge pages where they lie in the memory as a whole, so that it becomes no larger. Where the system
-// has none, pages are small.
-static void prefer_huge(void *memory, size_t size)
-{
-#ifdef MADV_HUGEPAGE
-    uintptr_t begin = ((uintptr_t)memory + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE,
-              end = ((uintptr_t)memory + size) / HUGE_PAGE * HUGE_PAGE;
-    if (begin < end)
-        madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+    advise(memory, size, (uintptr_t)sysconf(_SC_PAGESIZE), MADV_POPULATE_WRITE);
 #else
     (void)memory, (void)size;
 #endif
@@ -60,7 +54,7 @@ static void *allocate_block(size_t size, size_t alignment)
         sizeof(void *) + alignment - 1 - ((uintptr_t)given + sizeof(void *) + alignment - 1) % alignment;
     char *memory = given + offset;
     memcpy(memory - sizeof(void *), &given, sizeof(void *));
-    prefer_huge(memory, size);
+    advise(memory, size, HUGE_PAGE, MADV_HUGEPAGE);
     return memory;
 }
 
