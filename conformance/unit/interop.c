@@ -133,6 +133,7 @@ bool open_host(struct host *host)
     REQUIRE(host->physical);
     host->vk.GetPhysicalDeviceMemoryProperties(host->physical, &host->memory);
     host->multiplies = has_extension(host, "VK_KHR_cooperative_matrix");
+    host->adds = has_extension(host, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
     host->timeline.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES;
     host->half.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
     host->model.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES;
@@ -141,7 +142,9 @@ bool open_host(struct host *host)
     host->features.pNext = &host->timeline;
     host->timeline.pNext = &host->half;
     host->half.pNext = &host->model;
-    host->model.pNext = host->multiplies ? &host->matrices : NULL;
+    host->dots.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES;
+    host->dots.pNext = host->multiplies ? &host->matrices : NULL;
+    host->model.pNext = host->adds ? &host->dots : host->dots.pNext;
     host->vk.GetPhysicalDeviceFeatures2(host->physical, &host->features);
     memset(&host->features.features, 0, sizeof host->features.features);
     host->half.shaderInt8 = VK_FALSE;
@@ -158,6 +161,8 @@ bool open_host(struct host *host)
         host->extensions[host->extension_count++] = VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME;
     if (host->multiplies)
         host->extensions[host->extension_count++] = "VK_KHR_cooperative_matrix";
+    if (host->adds)
+        host->extensions[host->extension_count++] = VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME;
 
     VkQueueFamilyProperties families[32];
     count = 32;

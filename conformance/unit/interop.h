@@ -39,11 +39,13 @@ struct host {
     uint32_t family;
     bool shares, shares_semaphores; // by file descriptors
     bool multiplies;                // by matrix units
+    bool adds;                      // products of bytes
     const char *extensions[4];
     uint32_t extension_count;
     VkPhysicalDeviceTimelineSemaphoreFeatures timeline;
     VkPhysicalDeviceShaderFloat16Int8Features half;
     VkPhysicalDeviceVulkanMemoryModelFeatures model;
+    VkPhysicalDeviceShaderIntegerDotProductFeatures dots;
     struct { // VkPhysicalDeviceCooperativeMatrixFeaturesKHR
         VkStructureType type;
         void *next;

@@ -4,6 +4,7 @@
 // Skipped where Vulkan has no device.
 
 #include "conformance/unit/interop.h"
+#include "vulkan/device/open.h"
 
 // ---------------------------------------------------------------------------------------------------------------
 // The device
@@ -194,6 +195,28 @@ static void test_matrices(struct host *host)
         wnnContextRelease(context);
     }
     fprintf(stderr, "matrix units: used\n");
+}
+
+// Likewise sums of products of bytes, where they are tested: with the extension and the feature.
+static void test_dots(struct host *host)
+{
+    struct allocator allocator;
+    wnn_allocator_init(&allocator, NULL, 0);
+    if (!host->adds || !host->dots.shaderIntegerDotProduct) {
+        fprintf(stderr, "not tested: the device has no sums of products of bytes\n");
+        return;
+    }
+    for (int named = 0; named < 3; named++) {
+        WNNVulkanDevice external = lend(host);
+        external.enabledExtensionCount = named > 0 ? host->extension_count : 0;
+        external.enabledFeatures = named > 1 ? &host->features : NULL;
+        const struct backend_options options = {.allocator = &allocator, .external = &external};
+        struct error error = {0};
+        struct gpu gpu;
+        REQUIRE(wnn_gpu_open(&gpu, &options, &(struct gpu_origin){.matrices = true}, &error));
+        REQUIRE_EQUAL_INT(gpu.can.dots, named > 1);
+        wnn_gpu_close(&gpu);
+    }
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -504,6 +527,7 @@ int main(int argc, char **argv)
     CASE(test_lent_device(&host));
     CASE(test_minimal_device(&host));
     CASE(test_matrices(&host));
+    CASE(test_dots(&host));
     CASE(test_refused_buffers(&host));
     CASE(test_empty_buffers(&host));
     CASE(test_overlap(&host));

@@ -22,17 +22,47 @@ struct form {
         ZERO_EACH
     } zero;
     bool any_scales;
+    enum {
+        ROW_WHOLE,    // of small whole numbers
+        ROW_ANY,      // of numbers with as many digits as there are
+        ROW_TINY,     // of denormal ones
+        ROW_UNEVEN,   // of small ones and one that is 10^7 times as large
+        ROW_SINGLE,   // of zeros but for that
+        ROW_INFINITE, // of any and an infinity
+        ROW_NAN       // of small ones and what is no number
+    } row;
     uint32_t seed;
 };
 
 static const struct form *form;
 
-static void fill_whole(void *data, WNNDataType type, size_t count, unsigned seed)
+static double element(uint32_t random, size_t i)
+{
+    bool large = i == 165;
+    double any = (int)(random % 2001) - 1000;
+    switch (form->row) {
+    case ROW_ANY:
+        return any * 0.00781;
+    case ROW_TINY:
+        return ldexp(any, -24);
+    case ROW_UNEVEN:
+        return large ? 60000 : any * 1.1e-5;
+    case ROW_SINGLE:
+        return large ? any : 0;
+    case ROW_INFINITE:
+        return i == 77 ? INFINITY : any * 0.00781;
+    case ROW_NAN:
+        return i == 1077 ? NAN : any * 1.1e-5;
+    default:
+        return (int)(random % 5) - 2;
+    }
+}
+
+static void fill_row(void *data, WNNDataType type, size_t count, unsigned seed)
 {
     uint32_t state = seed + form->seed;
     for (size_t i = 0; i < count; i++)
-        wnn_number_store(wnn_number_convert(wnnNumberFloat64((int)(next(&state) % 5) - 2), type), type, data,
-                         i);
+        wnn_number_store(wnn_number_convert(wnnNumberFloat64(element(next(&state), i)), type), type, data, i);
 }
 
 static WNNOperand constant(struct subject *s, WNNDataType type, unsigned rank, const uint32_t *dims,
@@ -145,16 +175,17 @@ static void compare_form(WNNContext context, WNNContext reference, const struct 
                          double tolerance)
 {
     static unsigned char got[MAX_BYTES], expected[MAX_BYTES];
-    const struct trial trial = {make_product, NULL, type, fill_whole, look},
-                       same = {make_product, NULL, type, fill_whole, NULL};
+    const struct trial trial = {make_product, NULL, type, fill_row, look},
+                       other = {make_product, NULL, type, fill_row, NULL};
     form = of;
     memset(got, 0, sizeof got); // also what lies between two outputs
     memset(expected, 0, sizeof expected);
     size_t bytes = run_trial(context, &trial, got);
-    REQUIRE_EQUAL_INT(run_trial(reference, &same, expected), bytes);
+    REQUIRE_EQUAL_INT(run_trial(reference, &other, expected), bytes);
     for (size_t i = 0; i < bytes * 8 / wnn_dtype_bits(type); i++) {
         double y = number_at(got, type, i), want = number_at(expected, type, i);
-        if (!(y == want || fabs(y - want) <= tolerance * (1 + fabs(want))))
+        bool same = y == want || (isnan(y) && isnan(want));
+        if (!same && !(fabs(y - want) <= tolerance * (1 + fabs(want))))
             fail(type, i, y, want);
     }
 }
@@ -259,6 +290,32 @@ static void test_long(const struct backend *backend)
     wnnContextRelease(context);
 }
 
+// Rows of all kinds, of which whole numbers can be made or cannot, by weights of which some are 0.
+static void test_rows(void)
+{
+    WNNContext context = create_on(vulkan_matrices()), reference = create_on(&wnn_backend_reference);
+    REQUIRE(context && reference);
+    for (unsigned i = 0; i < 14; i++) {
+        const struct form f = {.rows = 1,
+                               .inner = i % 2 ? 1376 : 2048,
+                               .columns = 90,
+                               .block_terms = 32,
+                               .block_columns = 1,
+                               .weights = i % 2 ? WNNDataType_Int4 : WNNDataType_Uint4,
+                               .transposed = i % 3 == 0,
+                               .zero = i % 2   ? ZERO_NONE
+                                       : i % 4 ? ZERO_SAME
+                                               : ZERO_EACH,
+                               .row = i / 2,
+                               .seed = i};
+        taken = 0;
+        compare_form(context, reference, &f, WNNDataType_Float16, 1e-3);
+        REQUIRE_EQUAL_INT(taken, 1);
+    }
+    wnnContextRelease(reference);
+    wnnContextRelease(context);
+}
+
 // What is not taken is right all the same: odd columns of float16, terms that are no whole units.
 static void test_others(const struct backend *backend)
 {
@@ -291,6 +348,8 @@ int main(int argc, char **argv)
     CASE(test_random(vulkan_matrices(), 20, 3));
     CASE(test_long(&wnn_backend_vulkan));
     CASE(test_long(vulkan_minimal()));
+    CASE(test_long(vulkan_matrices()));
+    CASE(test_rows());
     CASE(test_rounding(false));
     CASE(test_rounding(true));
     CASE(test_others(&wnn_backend_vulkan));

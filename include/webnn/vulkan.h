@@ -63,7 +63,8 @@ typedef struct WNNVulkanDevice {
     //   VK_KHR_external_memory_fd: for WNNVulkanMemory and WNNVulkanExport;
     //   VK_KHR_cooperative_matrix with cooperativeMatrix, or VK_NV_cooperative_matrix with that, either with shaderFloat16
     //   and vulkanMemoryModel: float16 products on matrix units; and with VK_KHR_shader_bfloat16, shaderBFloat16Type and
-    //   shaderBFloat16CooperativeMatrix float32 products too.
+    //   shaderBFloat16CooperativeMatrix float32 products too;
+    //   VK_KHR_shader_integer_dot_product with shaderIntegerDotProduct: products of a row by weights of 4 bits.
     size_t enabledExtensionCount;
     const char *const *enabledExtensions;
     const struct VkPhysicalDeviceFeatures2 *enabledFeatures; // with its chain; NULL: none

@@ -32,6 +32,7 @@
     F(keeps_special)                                                                                         \
     F(keeps_denormals)                                                                                       \
     F(minimal)                                                                                               \
+    F(dots)                                                                                                  \
     F(matrix_units)                                                                                          \
     F(subgroup)                                                                                              \
     F(half_matrices.m)                                                                                       \

@@ -124,6 +124,7 @@ static const struct feature_list feature_lists[] = {
     LIST(TIMELINE_SEMAPHORE, 1, timelineSemaphore),
     LIST(SHADER_FLOAT16_INT8, 2, shaderFloat16),
     LIST(VULKAN_MEMORY_MODEL, 3, vulkanMemoryModel),
+    {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES, 1, 0},
     {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV, 2, 0},
     {(VkStructureType)GPU_TYPE_MATRIX_FEATURES, 2, 0},
     {(VkStructureType)GPU_TYPE_BFLOAT16_FEATURES, 3, 0}};

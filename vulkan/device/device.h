@@ -67,6 +67,7 @@ struct capabilities {
     bool single_rounding_fma; // fma() rounds once; known when a shader has run
     bool halves;              // packHalf2x16 rounds to nearest even, and unpackHalf2x16 is exact; likewise
     bool rounds_halves;       // one behind the other rounds, with nothing stored between; likewise
+    bool dots;                // four products of bytes are added up at once; right when a shader has run
     bool minimal;             // tests: as if there were nothing beyond the minimum
     // Matrix units, of operands of float16 or bfloat16 with sums of float32.
     enum matrix_units matrix_units;

@@ -365,6 +365,26 @@ static void read_shuffles(struct gpu *gpu)
         gpu->can.shuffles = subgroups.subgroupSize;
 }
 
+// Where one is as fast as any other multiplication, or to be tested.
+static void read_dots(struct gpu *gpu, bool slow_ones)
+{
+    VkPhysicalDeviceShaderIntegerDotProductProperties dots = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES};
+    VkPhysicalDeviceProperties2 properties = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+                                              .pNext = &dots};
+    VkPhysicalDeviceShaderIntegerDotProductFeatures integers = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES};
+    VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+                                          .pNext = &integers};
+    if (!wnn_gpu_has_extension(gpu, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME))
+        return;
+    gpu->vk.GetPhysicalDeviceProperties2(gpu->physical, &properties);
+    wnn_gpu_get_features(gpu, &features);
+    bool fast = dots.integerDotProduct4x8BitPackedUnsignedAccelerated &&
+                dots.integerDotProduct4x8BitPackedMixedSignednessAccelerated;
+    gpu->can.dots = integers.shaderIntegerDotProduct && (fast || slow_ones);
+}
+
 static void read_clock(struct gpu *gpu, const VkPhysicalDeviceLimits *limits)
 {
     VkQueueFamilyProperties families[MAX_FAMILIES];
@@ -418,6 +438,7 @@ static void read_capabilities(struct gpu *gpu, const struct gpu_origin *origin)
     can->shares_memory = wnn_gpu_has_extension(gpu, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
     read_clock(gpu, &p->limits);
     read_shuffles(gpu);
+    read_dots(gpu, origin->matrices);
     can->keeps_special = floats.shaderSignedZeroInfNanPreserveFloat32;
     can->keeps_denormals = floats.shaderDenormPreserveFloat32;
 }
@@ -462,13 +483,20 @@ static bool create_device(struct gpu *gpu, struct error *error)
                                            .pQueuePriorities = &priority};
     struct cooperative_features cooperative;
     wnn_cooperative_query(gpu, &cooperative);
+    const VkPhysicalDeviceShaderIntegerDotProductFeatures dots = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES,
+        .pNext = (void *)(uintptr_t)cooperative.chain,
+        .shaderIntegerDotProduct = VK_TRUE};
+    const void *chain = gpu->can.dots ? &dots : cooperative.chain;
     const VkPhysicalDeviceTimelineSemaphoreFeatures timeline = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES,
-        .pNext = (void *)(uintptr_t)cooperative.chain,
+        .pNext = (void *)(uintptr_t)chain,
         .timelineSemaphore = VK_TRUE};
-    const char *extensions[3 + COOPERATIVE_EXTENSIONS];
+    const char *extensions[4 + COOPERATIVE_EXTENSIONS];
     uint32_t extension_count = cooperative.extension_count;
     memcpy(extensions, cooperative.extensions, extension_count * sizeof extensions[0]);
+    if (gpu->can.dots)
+        extensions[extension_count++] = VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME;
     if (gpu->can.timeline && !gpu->can.timeline_is_new)
         extensions[extension_count++] = VK_KHR_TIMELINE_SEMAPHORE_EXTENSION_NAME;
     if (gpu->can.shares_memory)
@@ -477,7 +505,7 @@ static bool create_device(struct gpu *gpu, struct error *error)
     if (!gpu->can.minimal && wnn_gpu_has_extension(gpu, VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME))
         extensions[extension_count++] = VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME;
     const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
-                                     .pNext = gpu->can.timeline ? &timeline : cooperative.chain,
+                                     .pNext = gpu->can.timeline ? &timeline : chain,
                                      .queueCreateInfoCount = 1,
                                      .pQueueCreateInfos = &queue,
                                      .enabledExtensionCount = extension_count,

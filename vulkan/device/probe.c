@@ -27,10 +27,10 @@ void wnn_probe_fill(float in[PROBE_IN])
 void wnn_lower_probe(struct lowering *lowering)
 {
     struct program *program = lowering->program;
-    bool keeps = lowering->gpu->can.keeps_denormals;
+    bool keeps = lowering->gpu->can.keeps_denormals, dots = lowering->gpu->can.dots;
     char text[8192];
-    int length = snprintf(text, sizeof text, GPU_PROBE_HEAD "%s%s", keeps ? GPU_PROBE_KEEPS : "",
-                          wnn_shader_family("probe"));
+    int length = snprintf(text, sizeof text, GPU_PROBE_HEAD "%s%s%s", dots ? GPU_PROBE_DOTS : "",
+                          keeps ? GPU_PROBE_KEEPS : "", wnn_shader_family("probe"));
     struct pipeline *pipeline = wnn_pipelines_find(program->pipelines, text, (size_t)length, 2);
     struct step *step = pipeline ? wnn_program_add(program, STEP_DISPATCH, lowering->node) : NULL;
     if (!step) {
@@ -41,8 +41,8 @@ void wnn_lower_probe(struct lowering *lowering)
         return;
     }
 #ifdef WNN_PRECOMPILED
-    pipeline->words = wnn_gpu_probe[keeps].words;
-    pipeline->word_count = wnn_gpu_probe[keeps].count;
+    pipeline->words = wnn_gpu_probe[2 * dots + keeps].words;
+    pipeline->word_count = wnn_gpu_probe[2 * dots + keeps].count;
 #endif
     step->pipeline = pipeline;
     step->binding_count = 2;
@@ -52,19 +52,31 @@ void wnn_lower_probe(struct lowering *lowering)
     step->groups[0] = step->groups[1] = step->groups[2] = 1;
 }
 
+// What the bytes of x, signed or not, times those of y add up to.
+static uint32_t dot(uint32_t x, uint32_t y, bool is_signed)
+{
+    uint32_t sum = 0;
+    for (unsigned shift = 0; shift < 32; shift += 8) {
+        uint32_t byte = x >> shift & 255;
+        sum += (is_signed && byte > 127 ? byte - 256 : byte) * (y >> shift & 255);
+    }
+    return sum;
+}
+
 bool wnn_probe_read(const float in[PROBE_IN], const uint32_t out[PROBE_OUT], struct capabilities *can,
                     bool *flushes_denormals)
 {
     const float *a = in + PROBE_COUNT, *b = in + 2 * PROBE_COUNT;
-    const uint32_t *halves = out + 2 * PROBE_COUNT;
+    const uint32_t *halves = out + 2 * PROBE_COUNT, *dots = out + 6 * PROBE_COUNT;
     float results[PROBE_OUT], sum = 0;
-    bool right = true, once = true, exact = true, within = true;
+    bool right = true, once = true, exact = true, within = true, adds = true;
     memcpy(results, out, sizeof results);
     const float *rests = results + PROBE_COUNT, *floats = results + 3 * PROBE_COUNT,
                 *tiny = results + 4 * PROBE_COUNT, *rounded = results + 5 * PROBE_COUNT;
     for (unsigned i = 0; i < PROBE_COUNT; i++) {
-        uint32_t bits;
+        uint32_t bits, others;
         memcpy(&bits, &b[i], sizeof bits);
+        memcpy(&others, &a[i], sizeof others);
         uint16_t half = wnn_half_from_float(a[i]);
         float product = a[i] * b[i], expanded = wnn_half_to_float((uint16_t)bits),
               nearest = wnn_half_to_float(half);
@@ -72,11 +84,14 @@ bool wnn_probe_read(const float in[PROBE_IN], const uint32_t out[PROBE_OUT], str
         once = once && rests[i] == (float)((double)a[i] * b[i] - product);
         exact = exact && halves[i] == half &&
                 (expanded != expanded || memcmp(&floats[i], &expanded, sizeof expanded) == 0);
+        adds =
+            adds && dots[i] == dot(bits, others, false) && dots[PROBE_COUNT + i] == dot(bits, others, true);
         within = within && memcmp(&rounded[i], &nearest, sizeof nearest) == 0;
     }
     can->single_rounding_fma = once && !can->minimal;
     can->halves = exact && !can->minimal;
     can->rounds_halves = within && can->halves;
+    can->dots = can->dots && adds;
     *flushes_denormals = tiny[0] != in[3 * PROBE_COUNT];
     return right;
 }

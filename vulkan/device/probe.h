@@ -12,7 +12,7 @@
 enum {
     PROBE_COUNT = 128,
     PROBE_IN = 4 * PROBE_COUNT, // floats
-    PROBE_OUT = 6 * PROBE_COUNT // words
+    PROBE_OUT = 8 * PROBE_COUNT // words
 };
 
 void wnn_probe_fill(float in[PROBE_IN]);

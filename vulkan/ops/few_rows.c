@@ -13,14 +13,26 @@ enum {
     FEW_INVOCATIONS = 1 << 17, // below these they have fewer columns too
     MOST_COLUMNS = 4,          // of an invocation
     ENOUGH_UNITS = 64,         // of a column
-    POOL = 4096,               // floats of shared memory,
-    SQUARES = 256              // and those by which an invocation tells others of its part of a row
+    // Of invocations for which rows are whole numbers, which are as fast as they have work at once:
+    FIXED_COLUMNS = 16,    // of each, or half of them
+    FIXED_LEAST = 1 << 16, // invocations that a large device is busy with,
+    FIXED_ROUND = 7 << 14, // and so many that it runs at once with the registers that it takes
+    FIXED_FEWEST = 128,    // lanes of a column
+    FIXED_MOST = 512,
+    FIXED_AHEAD = 4, // columns
+    POOL = 4096,     // floats of shared memory,
+    SQUARES = 256    // and those by which an invocation tells others of its part of a row
 };
+
+#define SHUFFLES                                                                                             \
+    "#extension GL_KHR_shader_subgroup_basic : require\n"                                                    \
+    "#extension GL_KHR_shader_subgroup_shuffle : require\n"
 
 struct schedule {
     uint32_t unit, lanes, side, ahead, groups;
     uint32_t joined; // lanes that hand one another sums
     uint32_t local_size;
+    bool fixed; // rows are whole numbers
 };
 
 // Of integers more are loaded at once, with one scale for all, if there are enough of such units.
@@ -29,9 +41,42 @@ static uint32_t choose_unit(const struct capabilities *can, const struct product
     uint32_t unit = wnn_weight_unit(bits);
     while (2 * unit * bits <= 128 && p->inner % (2 * unit) == 0 &&
            wnn_has_single_scales(p->weights, bits, 2 * unit) &&
-           (p->inner / (2 * unit) >= ENOUGH_UNITS || can->minimal))
+           (p->inner / (2 * unit) >= ENOUGH_UNITS || can->minimal || can->always_matrices))
         unit *= 2;
     return unit;
+}
+
+// Whether rows are made whole numbers of (shaders/fixed.comp), by lanes of which each has one block if it
+// can, for many columns. What runs in a last round that is not full is slower than floats are.
+static bool choose_fixed(const struct capabilities *can, const struct product *p, unsigned bits,
+                         struct schedule *schedule)
+{
+    bool half = p->a->type == WNNDataType_Float16 && p->b->type == WNNDataType_Float16 && !p->a->fused;
+    if (!can->dots || can->shuffles == 0 || bits != 4 || schedule->unit * bits != 128 || !half ||
+        p->rows > 1 || p->weights->exact)
+        return false;
+    uint32_t units = p->inner / schedule->unit,
+             most = can->invocations < FIXED_MOST ? can->invocations : FIXED_MOST,
+             lanes = wnn_divide_up(wnn_divide_up(units, wnn_divide_up(units, most)), can->shuffles) *
+                     can->shuffles,
+             side = FIXED_COLUMNS;
+    while (side > can->shuffles)
+        side /= 2;
+    if (side > FIXED_COLUMNS / 2 && (uint64_t)wnn_divide_up(p->columns, side) * lanes < FIXED_LEAST)
+        side /= 2;
+    uint64_t invocations = (uint64_t)wnn_divide_up(p->columns, side) * lanes,
+             rounds = (invocations + FIXED_ROUND - 1) / FIXED_ROUND;
+    bool full = rounds == 1 || 4 * invocations >= 3 * rounds * FIXED_ROUND;
+    if (lanes > most ||
+        (!can->always_matrices && (lanes < FIXED_FEWEST || invocations < FIXED_LEAST || !full)))
+        return false;
+    schedule->fixed = true;
+    schedule->lanes = schedule->local_size = lanes;
+    schedule->side = side;
+    schedule->ahead = FIXED_AHEAD;
+    schedule->groups = 1;
+    schedule->joined = can->shuffles;
+    return true;
 }
 
 // `paired`: half of the columns of an invocation, whole words of them, are another product's.
@@ -39,6 +84,8 @@ static struct schedule choose(const struct capabilities *can, const struct produ
                               bool paired)
 {
     struct schedule schedule = {.unit = choose_unit(can, p, bits), .lanes = 1};
+    if (choose_fixed(can, p, bits, &schedule))
+        return schedule;
     uint32_t units = p->inner / schedule.unit, shuffles = can->shuffles;
     // Large packs of 4 bits take more to make floats of than to load: it is done by fewer lanes, which join
     // fewer sums. Without shuffles every invocation has sums in shared memory.
@@ -167,8 +214,8 @@ void wnn_lower_few_rows(struct lowering *lowering, const struct product *p)
     wnn_shader_begin(&shader, lowering, "few_rows", SIZE_MAX);
     shader.local_size = schedule.local_size;
     if (schedule.joined > 1 || (p->a->deferred && can->shuffles))
-        shader.extensions = "#extension GL_KHR_shader_subgroup_basic : require\n"
-                            "#extension GL_KHR_shader_subgroup_shuffle : require\n";
+        shader.extensions =
+            schedule.fixed ? "#extension GL_EXT_spirv_intrinsics : require\n" SHUFFLES : SHUFFLES;
     wnn_shader_fixed(&shader, "ROWS", p->rows);
     wnn_product_steps(&shader, p);
     wnn_shader_fixed(&shader, "OUT_ROW", p->out_row);
@@ -179,6 +226,9 @@ void wnn_lower_few_rows(struct lowering *lowering, const struct product *p)
     wnn_shader_define(&shader, "JOINED", "%u", schedule.joined);
     describe_rows(&shader, p);
     wnn_shader_weights(&shader, p, schedule.unit, false);
+    wnn_shader_define(&shader, "FIXED", "%d", schedule.fixed);
+    if (schedule.fixed)
+        wnn_shader_include(&shader, "fixed");
     wnn_shader_define(&shader, "PAIRED", "%d", partner != NULL);
     if (partner)
         describe_partner(&shader, partner, p, schedule.unit);

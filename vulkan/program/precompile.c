@@ -18,7 +18,10 @@ static void fail(const char *path, const char *problem)
 
 int main(int count, char **arguments)
 {
-    static const char *const heads[] = {GPU_PROBE_HEAD, GPU_PROBE_HEAD GPU_PROBE_KEEPS};
+    static const char *const heads[] = {GPU_PROBE_HEAD, GPU_PROBE_HEAD GPU_PROBE_KEEPS,
+                                        GPU_PROBE_HEAD GPU_PROBE_DOTS,
+                                        GPU_PROBE_HEAD GPU_PROBE_DOTS GPU_PROBE_KEEPS};
+    const int variants = sizeof heads / sizeof heads[0];
     char text[16384], whole[17000];
     FILE *file = count == 2 ? fopen(arguments[1], "r") : NULL;
     if (!file)
@@ -29,7 +32,7 @@ int main(int count, char **arguments)
     if (!compiler)
         fail(arguments[1], "out of memory");
     printf("#include \"vulkan/program/sources.h\"\n\n");
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < variants; i++) {
         int length = snprintf(whole, sizeof whole, "%s%s", heads[i], text);
         struct glsl_result spirv = webnn_glsl.compile(compiler, whole, (size_t)length);
         if (!spirv.words)
@@ -41,7 +44,9 @@ int main(int count, char **arguments)
         webnn_glsl.release(&spirv);
     }
     webnn_glsl.destroy(compiler);
-    printf("const struct source_words wnn_gpu_probe[2] = {\n    {words0, sizeof words0 / sizeof words0[0]},\n"
-           "    {words1, sizeof words1 / sizeof words1[0]},\n};\n");
+    printf("const struct source_words wnn_gpu_probe[%d] = {\n", variants);
+    for (int i = 0; i < variants; i++)
+        printf("    {words%d, sizeof words%d / sizeof words%d[0]},\n", i, i, i);
+    printf("};\n");
     return 0;
 }

@@ -26,14 +26,15 @@ extern const char wnn_gpu_elements[];
 // The *.comp files by name; ended by NULL.
 extern const struct source_text wnn_gpu_families[];
 
-// What stands before probe.comp, and the SPIR-V of both (vulkan/program/precompile.c), if that could be made:
-// with or without denormal numbers kept.
+// What stands before probe.comp, and the SPIR-V of all four (vulkan/program/precompile.c), if that could be
+// made: with or without denormal numbers kept (1) and sums of products of bytes (2).
 #define GPU_PROBE_HEAD  "#version 450\n"
 #define GPU_PROBE_KEEPS "#define KEEPS_DENORMALS\n"
+#define GPU_PROBE_DOTS  "#define DOTS\n"
 struct source_words {
     const uint32_t *words;
     size_t count;
 };
-extern const struct source_words wnn_gpu_probe[2];
+extern const struct source_words wnn_gpu_probe[4];
 
 #endif

@@ -94,6 +94,12 @@ void normalize_rows(uint self, uint from)
 #define TERM(m, k) (from_a + (m) * A_ROW + (k) * A_INNER)
 #endif
 
+#if NORMALIZES
+float term_at(uint at) { return rows[at / 4u][at % 4u]; }
+#else
+float term_at(uint at) { return a_at(at); }
+#endif
+
 // SPAN quads of the terms of a row.
 void load_row(uint at, out vec4 row[SPAN])
 {
@@ -113,6 +119,102 @@ void load_row(uint at, out vec4 row[SPAN])
             row[q][e] = a_at(at + (4u * q + e) * A_INNER);
 #endif
 }
+
+// A pack of column c of an invocation, which is column n, at term k, and what all of its weights have in common.
+void load_weights(uint c, uint n, uint from_b, uint k, out PACK pack, out float scale, out float zero)
+{
+    uint at = from_b + n * B_COLUMN + k;
+#if PAIRED
+    if (c >= OWN) {
+        pack = partner_pack(at);
+        scale = partner_scale_at(n, k);
+        zero = partner_zero_at(n, k);
+        return;
+    }
+#endif
+    pack = b_pack(at);
+    scale = SINGLE_SCALE == 1 ? scale_at(n, k) : 1.0;
+    zero = SINGLE_SCALE == 1 ? zero_at(n, k) : 0.0;
+}
+
+#if FIXED
+// Adds the products of all terms of a lane's row by whole numbers of packs, in fixed point. False: that will not do.
+bool add_fixed(uint lane, uint columns[SIDE], uint from_a, uint from_b, inout float sums[ROWS][SIDE])
+{
+    bool even = true;
+    for (uint k = lane * UNIT; k < INNER; k += STEP) {
+        PACK packs[SIDE];
+        float scales[SIDE], zeros[SIDE];
+        vec4 row[WEIGHT_QUADS], span[SPAN];
+        uvec3 bytes[WEIGHT_QUADS];
+        Block block = Block(0.0, 0.0);
+        ivec3 total = ivec3(0);
+        [[unroll]] for (uint c = 0u; c < AHEAD; c++)
+            load_weights(c, columns[c], from_b, k, packs[c], scales[c], zeros[c]);
+        [[unroll]] for (uint s = 0u; s < WEIGHT_QUADS; s += SPAN) {
+            load_row(TERM(0u, k + 4u * s), span);
+            [[unroll]] for (uint q = 0u; q < SPAN; q++) {
+                row[s + q] = span[q];
+                look_at(span[q], block);
+            }
+        }
+        even = even && is_even(block);
+        uint exponent = exponent_of(block);
+        float factor = factor_of(exponent), unit = unit_of(exponent);
+        // Every other of eight terms, as a mask leaves weights of 4 bits.
+        [[unroll]] for (uint q = 0u; q < WEIGHT_QUADS; q += 2u) {
+            bytes[q] = bytes_of(vec4(row[q].xz, row[q + 1u].xz), factor);
+            bytes[q + 1u] = bytes_of(vec4(row[q].yw, row[q + 1u].yw), factor);
+            total += dots(bytes[q], ONES) + dots(bytes[q + 1u], ONES);
+        }
+        [[unroll]] for (uint c = 0u; c < SIDE; c++) {
+            if (c + AHEAD < SIDE)
+                load_weights(c + AHEAD, columns[c + AHEAD], from_b, k, packs[c + AHEAD], scales[c + AHEAD],
+                             zeros[c + AHEAD]);
+            ivec3 first = ivec3(0), second = ivec3(0); // 16 times
+            [[unroll]] for (uint q = 0u; q < WEIGHT_QUADS; q += 2u) {
+                uint word = word_of(packs[c], q / 2u) ^ FLIPPED;
+                first += dots(bytes[q], word & 0x0F0F0F0Fu);
+                second += dots(bytes[q + 1u], word & 0xF0F0F0F0u);
+            }
+            float part = mad(-zeros[c], together(total), together(first + (second >> 4)));
+            sums[0][c] = mad(part, unit * scales[c], sums[0][c]);
+        }
+    }
+    return even;
+}
+
+// The same by one multiplication after the other.
+void add_one_by_one(uint lane, uint columns[SIDE], uint from_a, uint from_b, inout float sums[ROWS][SIDE])
+{
+    for (uint k = lane * UNIT; k < INNER; k += STEP)
+        for (uint w = 0u; w < UNIT / 8u; w++) {
+            float terms[8];
+            [[unroll]] for (uint e = 0u; e < 8u; e++)
+                terms[e] = term_at(TERM(0u, k + 8u * w + e));
+            [[unroll]] for (uint c = 0u; c < SIDE; c++) {
+                PACK pack;
+                float scale, zero, part = 0.0;
+                load_weights(c, columns[c], from_b, k, pack, scale, zero);
+                uint word = word_of(pack, w) ^ FLIPPED;
+                [[unroll]] for (uint e = 0u; e < 8u; e++)
+                    part = mad(terms[e], float(word >> 4u * e & 15u) - zero, part);
+                sums[0][c] = mad(part, scale, sums[0][c]);
+            }
+        }
+}
+
+// Half of its sums for half of those of a lane beside it, while there are several.
+#define EXCHANGE(far, half)                                                                                            \
+    if (half > 0u) {                                                                                                   \
+        bool upper = (lane & far) != 0u;                                                                               \
+        column += upper ? half : 0u;                                                                                   \
+        [[unroll]] for (uint i = 0u; i < half; i++) {                                                                  \
+            float low = sums[0][i], high = sums[0][i + half];                                                          \
+            sums[0][i] = (upper ? high : low) + subgroupShuffleXor(upper ? low : high, far);                           \
+        }                                                                                                              \
+    }
+#endif
 
 // Of row m and column n of the work group, `more` columns on.
 float sum_of(uint m, uint n, uint more)
@@ -136,25 +238,29 @@ void main()
 #if NORMALIZES
     normalize_rows(self, from_a);
 #endif
+#if FIXED
+    if (!add_fixed(lane, columns, from_a, from_b, sums)) {
+        [[unroll]] for (uint c = 0u; c < SIDE; c++)
+            sums[0][c] = 0.0;
+        add_one_by_one(lane, columns, from_a, from_b, sums);
+    }
+    uint column = 0u;
+    EXCHANGE(1u, SIDE / 2u)
+    EXCHANGE(2u, SIDE / 4u)
+    EXCHANGE(4u, SIDE / 8u)
+    EXCHANGE(8u, SIDE / 16u)
+    [[unroll]] for (uint far = SIDE; far < TOGETHER; far <<= 1)
+        sums[0][0] += subgroupShuffleXor(sums[0][0], far);
+    if (lane % TOGETHER < SIDE)
+        pool[(group * PARTS + lane / TOGETHER) * SIDE + column] = sums[0][0];
+#else
     for (uint first = lane * UNIT; first < INNER; first += AHEAD * STEP) {
         PACK packs[AHEAD][SIDE];
         float scales[AHEAD][SIDE], zeros[AHEAD][SIDE];
         [[unroll]] for (uint i = 0u; i < AHEAD; i++)
-            [[unroll]] for (uint c = 0u; c < SIDE; c++) {
-                uint k = min(first + i * STEP, INNER - UNIT);
-                uint at = from_b + columns[c] * B_COLUMN + k;
-#if PAIRED
-                if (c >= OWN) {
-                    packs[i][c] = partner_pack(at);
-                    scales[i][c] = partner_scale_at(columns[c], k);
-                    zeros[i][c] = partner_zero_at(columns[c], k);
-                    continue;
-                }
-#endif
-                packs[i][c] = b_pack(at);
-                scales[i][c] = SINGLE_SCALE == 1 ? scale_at(columns[c], k) : 1.0;
-                zeros[i][c] = SINGLE_SCALE == 1 ? zero_at(columns[c], k) : 0.0;
-            }
+            [[unroll]] for (uint c = 0u; c < SIDE; c++)
+                load_weights(c, columns[c], from_b, min(first + i * STEP, INNER - UNIT), packs[i][c], scales[i][c],
+                             zeros[i][c]);
         [[unroll]] for (uint i = 0u; i < AHEAD; i++) {
             uint k = first + i * STEP;
             if (k < INNER) {
@@ -191,6 +297,7 @@ void main()
             if (lane % TOGETHER == 0u)
                 pool[((group * PARTS + lane / TOGETHER) * ROWS + m) * SIDE + c] = sum;
         }
+#endif
     barrier();
     uint from_out = out_index(matrix);
     for (uint i = self * PER; i < ROWS * PLACES; i += gl_WorkGroupSize.x * PER) {

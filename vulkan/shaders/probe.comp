@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The known-answer test, and what the device's arithmetic does beyond what all devices promise. One work group. With
-// KEEPS_DENORMALS the device is asked not to take denormal numbers for 0.
+// KEEPS_DENORMALS the device is asked not to take denormal numbers for 0; with DOTS it adds up products of bytes.
 
-#ifdef KEEPS_DENORMALS
+#if defined(KEEPS_DENORMALS) || defined(DOTS)
 #extension GL_EXT_spirv_intrinsics : require
+#endif
+#ifdef KEEPS_DENORMALS
 spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4464], 4459, 32);
+#endif
+#ifdef DOTS
+spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6018, 6019], id = 4451)
+uint dot_unsigned(uint a, uint b, spirv_literal int format);
+spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6018, 6019], id = 4452)
+int dot_mixed(uint a, uint b, spirv_literal int format);
 #endif
 
 const uint COUNT = 128u;
@@ -38,4 +46,9 @@ void main()
     answer(3u, i, floatBitsToUint(unpackHalf2x16(floatBitsToUint(b)).x));
     answer(4u, i, floatBitsToUint(tiny));
     answer(5u, i, floatBitsToUint(unpackHalf2x16(packHalf2x16(vec2(a, 0.0)) << 16).y));
+#ifdef DOTS
+    uint x = floatBitsToUint(b), y = floatBitsToUint(a);
+    answer(6u, i, dot_unsigned(x, y, 0));
+    answer(7u, i, uint(dot_mixed(x, y, 0)));
+#endif
 }
