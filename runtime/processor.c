@@ -49,6 +49,11 @@ static bool can_start_threads(struct allocator *allocator, uint32_t count)
     return started == count;
 }
 
+static void do_nothing(void *unused, size_t index)
+{
+    (void)unused, (void)index;
+}
+
 // Threads that are started from any thread of the host must not take its signals.
 void *wnn_pthreadpool_create(struct allocator *allocator, uint32_t threads)
 {
@@ -57,5 +62,8 @@ void *wnn_pthreadpool_create(struct allocator *allocator, uint32_t threads)
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pthreadpool_t made = can_start_threads(allocator, threads - 1) ? pthreadpool_create(threads) : NULL;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    // They wait as they were told to by the last call, and before the first one by turning in circles.
+    if (made)
+        pthreadpool_parallelize_1d(made, do_nothing, NULL, threads, PTHREADPOOL_FLAG_YIELD_WORKERS);
     return made;
 }

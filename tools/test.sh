@@ -54,7 +54,7 @@ check() {
 mkdir -p build-test
 rm -f build-test/*/meson-logs/testlog*.json
 export LSAN_OPTIONS="suppressions=$PWD/conformance/leaks.txt:print_suppressions=0"
-export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 TSAN_OPTIONS=halt_on_error=1
+export ASAN_OPTIONS=detect_leaks=1:malloc_context_size=8 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 TSAN_OPTIONS=halt_on_error=1
 # Tests on lavapipe compile many shaders and run each a few times: most of their time is LLVM's.
 export GALLIVM_PERF=nopt
 
