@@ -171,7 +171,7 @@ bool add_fixed(uint lane, uint columns[SIDE], uint from_a, uint from_b, inout fl
             if (c + AHEAD < SIDE)
                 load_weights(c + AHEAD, columns[c + AHEAD], from_b, k, packs[c + AHEAD], scales[c + AHEAD],
                              zeros[c + AHEAD]);
-            ivec3 first = ivec3(0), second = ivec3(0); // 16 times
+            ivec3 first = ivec3(0), second = ivec3(0); // second: 16 times as much
             [[unroll]] for (uint q = 0u; q < WEIGHT_QUADS; q += 2u) {
                 uint word = word_of(packs[c], q / 2u) ^ FLIPPED;
                 first += dots(bytes[q], word & 0x0F0F0F0Fu);
@@ -184,24 +184,23 @@ bool add_fixed(uint lane, uint columns[SIDE], uint from_a, uint from_b, inout fl
     return even;
 }
 
-// The same by one multiplication after the other.
-void add_one_by_one(uint lane, uint columns[SIDE], uint from_a, uint from_b, inout float sums[ROWS][SIDE])
+// The same by one multiplication after the other, of one column after the other, so that it takes few registers.
+void add_one_by_one(uint lane, uint columns[SIDE], uint from_a, uint from_b, out float sums[ROWS][SIDE])
 {
-    for (uint k = lane * UNIT; k < INNER; k += STEP)
-        for (uint w = 0u; w < UNIT / 8u; w++) {
-            float terms[8];
-            [[unroll]] for (uint e = 0u; e < 8u; e++)
-                terms[e] = term_at(TERM(0u, k + 8u * w + e));
-            [[unroll]] for (uint c = 0u; c < SIDE; c++) {
-                PACK pack;
-                float scale, zero, part = 0.0;
-                load_weights(c, columns[c], from_b, k, pack, scale, zero);
+    [[unroll]] for (uint c = 0u; c < SIDE; c++) {
+        sums[0][c] = 0.0;
+        for (uint k = lane * UNIT; k < INNER; k += STEP) {
+            PACK pack;
+            float scale, zero, part = 0.0;
+            load_weights(c, columns[c], from_b, k, pack, scale, zero);
+            for (uint w = 0u; w < UNIT / 8u; w++) {
                 uint word = word_of(pack, w) ^ FLIPPED;
                 [[unroll]] for (uint e = 0u; e < 8u; e++)
-                    part = mad(terms[e], float(word >> 4u * e & 15u) - zero, part);
-                sums[0][c] = mad(part, scale, sums[0][c]);
+                    part = mad(term_at(TERM(0u, k + 8u * w + e)), float(word >> 4u * e & 15u) - zero, part);
             }
+            sums[0][c] = mad(part, scale, sums[0][c]);
         }
+    }
 }
 
 // Half of its sums for half of those of a lane beside it, while there are several.
@@ -239,11 +238,8 @@ void main()
     normalize_rows(self, from_a);
 #endif
 #if FIXED
-    if (!add_fixed(lane, columns, from_a, from_b, sums)) {
-        [[unroll]] for (uint c = 0u; c < SIDE; c++)
-            sums[0][c] = 0.0;
+    if (!add_fixed(lane, columns, from_a, from_b, sums))
         add_one_by_one(lane, columns, from_a, from_b, sums);
-    }
     uint column = 0u;
     EXCHANGE(1u, SIDE / 2u)
     EXCHANGE(2u, SIDE / 4u)
