@@ -27,7 +27,7 @@ void look_at(vec4 x, inout Block block)
 }
 
 // Whether terms are finite, and nothing is lost that counts: they are multiples of 2^-24, and no others are needed below
-// 2^-2; else the greatest makes the others lack 2^-23 of it at most, which shall be no more than 2^-14 of their mean.
+// 2^-2; else the greatest makes the others lack 2^-22 of it at most, which shall be no more than 2^-13 of their mean.
 bool is_even(Block block)
 {
     float others = block.sum - block.greatest;
