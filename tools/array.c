@@ -416,7 +416,7 @@ static bool write_array(FILE *file, bool npy, const struct descriptor *type, con
         return false;
     if (npy && wnn_dtype_bits(type->type) == 4)
         return write_halves(file, type, data);
-    return fwrite(data, 1, bytes, file) == bytes;
+    return bytes == 0 || fwrite(data, 1, bytes, file) == bytes;
 }
 
 static bool write_standard(const struct descriptor *type, const void *data, struct error *error)

@@ -253,7 +253,7 @@ bool run_file_load(const struct run_file *file, size_t item, const struct pixel_
 
 void run_port_keep(struct run_port *port)
 {
-    if (!port->path)
+    if (!port->path || port->bytes == 0)
         return;
     while (port->kept_capacity - port->kept_bytes < port->bytes) {
         port->kept_capacity = port->kept_capacity ? port->kept_capacity * 2 : port->bytes;
