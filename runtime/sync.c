@@ -48,7 +48,8 @@ static bool begin(WNNContext context, struct result *result)
 {
     struct error error = {0};
     set_message(result, (WNNStringView){"", 0});
-    if (!context || wnn_queue_may_wait(&context->queue))
+    // A process that was forked is told by the request; a thread that is not there may hold the queue.
+    if (!context || wnn_forked(context->forks) || wnn_queue_may_wait(&context->queue))
         return true;
     wnn_fail(&error, WNNStatus_InvalidStateError, "a spontaneous callback cannot wait");
     result->status = error.status;

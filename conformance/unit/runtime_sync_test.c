@@ -3,6 +3,7 @@
 // The calls that wait: results, messages, and where they may be called.
 
 #include "conformance/unit/runtime_fixture.h"
+#include "runtime/internal.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -167,11 +168,12 @@ static void test_threads(void)
     wnnContextRelease(context);
 }
 
-// A forked process is told at once.
+// A forked process is told at once, whatever threads that it does not have were about to do.
 static void test_fork(void)
 {
     WNNContext context = create_context();
     WNNGraph graph = build_negation(context);
+    pthread_mutex_lock(&context->queue.lock);
     pid_t child = fork();
     REQUIRE(child >= 0);
     if (child == 0) {
@@ -183,6 +185,7 @@ static void test_fork(void)
         REQUIRE_CONTAINS(message, "forked");
         _exit(0);
     }
+    pthread_mutex_unlock(&context->queue.lock);
     int status = 0;
     REQUIRE_EQUAL_INT(waitpid(child, &status, 0), child);
     REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
