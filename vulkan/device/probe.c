@@ -52,7 +52,7 @@ void wnn_lower_probe(struct lowering *lowering)
     step->groups[0] = step->groups[1] = step->groups[2] = 1;
 }
 
-// What the bytes of x, signed or not, times those of y add up to.
+// What the bytes of x, signed or not, times the bytes of y add up to.
 static uint32_t dot(uint32_t x, uint32_t y, bool is_signed)
 {
     uint32_t sum = 0;

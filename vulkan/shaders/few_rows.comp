@@ -14,7 +14,8 @@
 shared float pool[GROUPS * PARTS * ROWS * SIDE];
 
 #if NORMALIZES
-#define TERM(m, k) ((m) * INNER + (k))
+#define TERM(m, k)  ((m) * INNER + (k))
+#define TERM_AT(at) rows[(at) / 4u][(at) % 4u]
 
 shared vec4 rows[ROWS * INNER / 4u];
 shared float squares[gl_WorkGroupSize.x];
@@ -91,13 +92,8 @@ void normalize_rows(uint self, uint from)
     barrier();
 }
 #else
-#define TERM(m, k) (from_a + (m) * A_ROW + (k) * A_INNER)
-#endif
-
-#if NORMALIZES
-float term_at(uint at) { return rows[at / 4u][at % 4u]; }
-#else
-float term_at(uint at) { return a_at(at); }
+#define TERM(m, k)  (from_a + (m) * A_ROW + (k) * A_INNER)
+#define TERM_AT(at) a_at(at)
 #endif
 
 // SPAN quads of the terms of a row.
@@ -196,14 +192,14 @@ void add_one_by_one(uint lane, uint columns[SIDE], uint from_a, uint from_b, out
             for (uint w = 0u; w < UNIT / 8u; w++) {
                 uint word = word_of(pack, w) ^ FLIPPED;
                 [[unroll]] for (uint e = 0u; e < 8u; e++)
-                    part = mad(term_at(TERM(0u, k + 8u * w + e)), float(word >> 4u * e & 15u) - zero, part);
+                    part = mad(TERM_AT(TERM(0u, k + 8u * w + e)), float(word >> 4u * e & 15u) - zero, part);
             }
             sums[0][c] = mad(part, scale, sums[0][c]);
         }
     }
 }
 
-// Half of its sums for half of those of a lane beside it, while there are several.
+// Half of a lane's sums for half of its neighbor's, while there are several.
 #define EXCHANGE(far, half)                                                                                            \
     if (half > 0u) {                                                                                                   \
         bool upper = (lane & far) != 0u;                                                                               \
