@@ -545,6 +545,19 @@ static void run_tasks(const struct parallel *parallel, size_t count,
         task(argument, i);
 }
 
+// An element after the other is for a processor, and for sums of few terms.
+static void test_small(void)
+{
+    const struct capabilities discrete = {.type = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU},
+                              processor = {.type = VK_PHYSICAL_DEVICE_TYPE_CPU};
+    const struct product row = {.rows = 1, .columns = 32, .inner = 784, .matrices = 1},
+                         many = {.rows = 1, .columns = 64, .inner = 64, .matrices = 16},
+                         few_terms = {.rows = 200, .columns = 5, .inner = 9, .matrices = 1};
+    REQUIRE(!wnn_product_is_small(&discrete, &row) && wnn_product_is_small(&processor, &row));
+    REQUIRE(!wnn_product_is_small(&discrete, &many) && !wnn_product_is_small(&processor, &many));
+    REQUIRE(wnn_product_is_small(&discrete, &few_terms) && wnn_product_is_small(&processor, &few_terms));
+}
+
 int main(int argc, char **argv)
 {
     cases_begin(argc, argv);
@@ -554,6 +567,7 @@ int main(int argc, char **argv)
     const struct backend_options options = {.allocator = &allocator, .parallel = &parallel};
     wnn_allocator_init(&allocator, NULL, 0);
     CASE(test_choices());
+    CASE(test_small());
     CASE(test_spirv());
     if (!wnn_gpu_open(&gpu, &options, &(struct gpu_origin){.matrices = true}, &error))
         return cases_skip(error.message);

@@ -168,9 +168,8 @@ bool wnn_is_large_product(const struct lowering *lowering, const struct product 
     struct limits limits = limits_of(can);
     bool odd = wnn_product_is_odd(p, p->out->type);
     struct schedule schedule = choose(p, odd, &limits);
-    uint64_t work = (uint64_t)p->rows * p->columns * p->matrices * p->inner;
-    if ((!schedule.few && !schedule.tile) || (work < 1 << 16 && !can->minimal && !can->always_matrices) ||
-        p->inner < 8 || (odd && lowering->scratch.bytes / sizeof(float) < p->out->count))
+    if ((!schedule.few && !schedule.tile) || wnn_product_is_small(can, p) || p->inner < 8 ||
+        (odd && lowering->scratch.bytes / sizeof(float) < p->out->count))
         return false;
     uint32_t groups[3];
     groups_of(p, &schedule, groups);

@@ -3,6 +3,11 @@
 
 #include "compiler/plan.h"
 
+enum {
+    MIN_WORK = 1 << 16, // multiplications
+    MIN_TERMS = 16
+};
+
 bool wnn_has_fixed_rows(const struct product *p)
 {
     return p->fixed_b && p->a_inner == 1;
@@ -14,6 +19,13 @@ bool wnn_product_is_odd(const struct product *p, WNNDataType type)
     for (unsigned d = 0; d < p->rank; d++)
         odd |= p->out_steps[d] % 2 != 0;
     return odd && type == WNNDataType_Float16;
+}
+
+bool wnn_product_is_small(const struct capabilities *can, const struct product *p)
+{
+    bool little = (uint64_t)p->rows * p->columns * p->matrices * p->inner < MIN_WORK;
+    bool waits = can->type != VK_PHYSICAL_DEVICE_TYPE_CPU && p->inner >= MIN_TERMS;
+    return little && !waits && !can->minimal && !can->always_matrices;
 }
 
 void wnn_product_steps(struct shader *shader, const struct product *p)

@@ -48,6 +48,10 @@ bool wnn_has_fixed_rows(const struct product *product);
 // go to scratch memory first.
 bool wnn_product_is_odd(const struct product *product, WNNDataType type);
 
+// Whether an invocation for each element, which waits for one term after the other, is as fast as what reads
+// many terms at once: there are few terms, or the device is a processor, which waits little.
+bool wnn_product_is_small(const struct capabilities *can, const struct product *product);
+
 // How many columns and terms there are, and the steps between them.
 void wnn_product_steps(struct shader *shader, const struct product *product);
 

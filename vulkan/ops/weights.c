@@ -10,7 +10,6 @@
 enum {
     MAX_ROWS = 16,        // of the kernel for few rows
     MAX_HALF_ROWS = 1024, // of matrix units: for more it is worth making floats of integers once
-    MIN_WORK = 1 << 16,   // multiplications: less is as fast with any kernel
     // Of few rows on matrix units: of float16, or quantized, of which floats have to be made in any case.
     MIN_UNIT_ROWS = 6,
     MIN_QUANTIZED_ROWS = 12,
@@ -73,11 +72,10 @@ static bool is_transposed(const struct node *node)
 static bool suits(const struct gpu *gpu, const struct node *node, const struct product *p, unsigned bits)
 {
     const struct operand *b = node->in[1];
-    uint64_t groups = ((uint64_t)p->columns + 1) / 2, work = (uint64_t)p->rows * p->columns * p->inner;
-    bool large = p->columns >= 8 && (work >= MIN_WORK || gpu->can.minimal);
-    return large && b->constant && is_matrix(b) && p->matrices == 1 &&
-           wnn_dtype_is_float(node->out[0]->type.type) && is_even(p, wnn_weight_unit(bits)) &&
-           writes_words(p, node->out[0]->type.type) &&
+    uint64_t groups = ((uint64_t)p->columns + 1) / 2;
+    return p->columns >= 8 && !wnn_product_is_small(&gpu->can, p) && b->constant && is_matrix(b) &&
+           p->matrices == 1 && wnn_dtype_is_float(node->out[0]->type.type) &&
+           is_even(p, wnn_weight_unit(bits)) && writes_words(p, node->out[0]->type.type) &&
            wnn_shader_bindings(gpu, wnn_descriptor_bytes(&b->type)) == 1 && groups <= gpu->can.groups[0];
 }
 
