@@ -13,15 +13,15 @@ enum {
     FEW_INVOCATIONS = 1 << 17, // below these they have fewer columns too
     MOST_COLUMNS = 4,          // of an invocation
     ENOUGH_UNITS = 64,         // of a column
-    // Of invocations for which rows are whole numbers, which are as fast as they have work at once:
-    FIXED_COLUMNS = 16,    // of each, or half of them
+    // Of rows as whole numbers, which are worth making for many columns, by many invocations at once:
+    FIXED_COLUMNS = 8,     // of each, or twice as many
     FIXED_LEAST = 1 << 16, // invocations that a large device is busy with,
-    FIXED_ROUND = 7 << 14, // and so many that it runs at once with the registers that it takes
-    FIXED_FEWEST = 128,    // lanes of a column
+    FIXED_ROUND = 1 << 17, // and so many that it runs at once with the registers that they take
+    FIXED_FEWEST = 64,     // lanes of a column,
     FIXED_MOST = 512,
-    FIXED_AHEAD = 4, // columns
-    POOL = 4096,     // floats of shared memory,
-    SQUARES = 256    // and those by which an invocation tells others of its part of a row
+    FIXED_MANY = 256, // and so many where one work group follows another
+    POOL = 4096,      // floats of shared memory,
+    SQUARES = 256     // and those by which an invocation tells others of its part of a row
 };
 
 #define SHUFFLES                                                                                             \
@@ -47,7 +47,7 @@ static uint32_t choose_unit(const struct capabilities *can, const struct product
 }
 
 // Whether rows are made whole numbers of (shaders/fixed.comp), by lanes of which each has one block if it
-// can, for many columns. What runs in a last round that is not full is slower than floats are.
+// can. Twice the columns are for what all runs at once then, and only then.
 static bool choose_fixed(const struct capabilities *can, const struct product *p, unsigned bits,
                          struct schedule *schedule)
 {
@@ -59,21 +59,18 @@ static bool choose_fixed(const struct capabilities *can, const struct product *p
              most = can->invocations < FIXED_MOST ? can->invocations : FIXED_MOST,
              lanes = wnn_divide_up(wnn_divide_up(units, wnn_divide_up(units, most)), can->shuffles) *
                      can->shuffles,
-             side = FIXED_COLUMNS;
-    while (side > can->shuffles)
-        side /= 2;
-    if (side > FIXED_COLUMNS / 2 && (uint64_t)wnn_divide_up(p->columns, side) * lanes < FIXED_LEAST)
-        side /= 2;
-    uint64_t invocations = (uint64_t)wnn_divide_up(p->columns, side) * lanes,
-             rounds = (invocations + FIXED_ROUND - 1) / FIXED_ROUND;
-    bool full = rounds == 1 || 4 * invocations >= 3 * rounds * FIXED_ROUND;
-    if (lanes > most ||
-        (!can->always_matrices && (lanes < FIXED_FEWEST || invocations < FIXED_LEAST || !full)))
+             side = FIXED_COLUMNS < can->shuffles ? FIXED_COLUMNS : can->shuffles;
+    uint64_t invocations = (uint64_t)wnn_divide_up(p->columns, side) * lanes;
+    bool at_once = invocations <= FIXED_ROUND, wide = !at_once && invocations <= 2 * FIXED_ROUND;
+    if (lanes > most || (!can->always_matrices && (lanes < FIXED_FEWEST || invocations < FIXED_LEAST ||
+                                                   (!at_once && !wide && lanes > FIXED_MANY))))
         return false;
     schedule->fixed = true;
     schedule->lanes = schedule->local_size = lanes;
-    schedule->side = side;
-    schedule->ahead = FIXED_AHEAD;
+    schedule->side = wide && 2 * side <= can->shuffles ? 2 * side : side;
+    // The more columns, the fewer registers are left for what is on its way; with several rounds there are
+    // enough.
+    schedule->ahead = schedule->side > side ? 2 : at_once && side > 4 ? 4 : side;
     schedule->groups = 1;
     schedule->joined = can->shuffles;
     return true;

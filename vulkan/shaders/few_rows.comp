@@ -134,11 +134,16 @@ void load_weights(uint c, uint n, uint from_b, uint k, out PACK pack, out float 
 }
 
 #if FIXED
+#define STEPS ((INNER + STEP - 1u) / STEP)
+
 // Adds the products of all terms of a lane's row by whole numbers of packs, in fixed point. False: that will not do.
+// Lanes without a block multiply the last one by nothing, so that no branch keeps loads from being the first to begin.
 bool add_fixed(uint lane, uint columns[SIDE], uint from_a, uint from_b, inout float sums[ROWS][SIDE])
 {
     bool even = true;
-    for (uint k = lane * UNIT; k < INNER; k += STEP) {
+    for (uint step = 0u; step < STEPS; step++) {
+        uint own = step * STEP + lane * UNIT, k = min(own, INNER - UNIT);
+        bool counts = INNER % STEP == 0u || own < INNER;
         PACK packs[SIDE];
         float scales[SIDE], zeros[SIDE];
         vec4 row[WEIGHT_QUADS], span[SPAN];
@@ -154,7 +159,7 @@ bool add_fixed(uint lane, uint columns[SIDE], uint from_a, uint from_b, inout fl
                 look_at(span[q], block);
             }
         }
-        even = even && is_even(block);
+        even = even && (is_even(block) || !counts);
         uint exponent = exponent_of(block);
         float factor = factor_of(exponent), unit = unit_of(exponent);
         // Every other of eight terms, as a mask leaves weights of 4 bits.
@@ -163,6 +168,7 @@ bool add_fixed(uint lane, uint columns[SIDE], uint from_a, uint from_b, inout fl
             bytes[q + 1u] = bytes_of(vec4(row[q].yw, row[q + 1u].yw), factor);
             total += dots(bytes[q], ONES) + dots(bytes[q + 1u], ONES);
         }
+        float all = together(total);
         [[unroll]] for (uint c = 0u; c < SIDE; c++) {
             if (c + AHEAD < SIDE)
                 load_weights(c + AHEAD, columns[c + AHEAD], from_b, k, packs[c + AHEAD], scales[c + AHEAD],
@@ -173,8 +179,8 @@ bool add_fixed(uint lane, uint columns[SIDE], uint from_a, uint from_b, inout fl
                 first += dots(bytes[q], word & 0x0F0F0F0Fu);
                 second += dots(bytes[q + 1u], word & 0xF0F0F0F0u);
             }
-            float part = mad(-zeros[c], together(total), together(first + (second >> 4)));
-            sums[0][c] = mad(part, unit * scales[c], sums[0][c]);
+            float part = mad(-zeros[c], all, together(first + (second >> 4)));
+            sums[0][c] = mad(part, counts ? unit * scales[c] : 0.0, sums[0][c]);
         }
     }
     return even;
