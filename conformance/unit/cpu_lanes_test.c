@@ -126,7 +126,11 @@ static bool same(float a, float b)
             float last = line[i];                                                                            \
             REQUIRE(any_within_##set(load_##set(line), last - 0.5f, last + 0.5f));                           \
             REQUIRE(!any_within_##set(load_##set(line), last, last + 1));                                    \
+            REQUIRE(all_within_##set(load_##set(line), -1000, 1000));                                        \
+            line[i] = 1000;                                                                                  \
+            REQUIRE(!all_within_##set(load_##set(line), -1000, 1000));                                       \
             line[i] = NAN;                                                                                   \
+            REQUIRE(!all_within_##set(load_##set(line), -1000, 1000));                                       \
             REQUIRE(!any_within_##set(load_##set(line), last - 0.5f, last + 0.5f));                          \
             line[i] = last;                                                                                  \
         }                                                                                                    \

@@ -18,7 +18,7 @@
 //   min, max                    b if it is less, or greater, else a: NaN of b is passed over, that of a stays
 //   max_lane, sum, sum_doubles  of the lanes
 //   scale_by_pow2               p * 2^n for integral n from -300 to 128, even where the result is denormal
-//   any_within                  whether a lane is above one number and below another
+//   any_within, all_within      whether a lane is above one number and below another, or all of them are
 // clang-format on
 
 #ifndef CPU_LANES_H_
@@ -255,6 +255,12 @@ WNN_INLINE bool any_within_any(vector_any v, float above, float below)
     return (within[0] | within[1] | within[2] | within[3]) != 0;
 }
 
+WNN_INLINE bool all_within_any(vector_any v, float above, float below)
+{
+    ints_any within = (v > above) & (v < below);
+    return (within[0] & within[1] & within[2] & within[3]) != 0;
+}
+
 #if WNN_X86_64
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -464,6 +470,13 @@ INLINE bool any_within_avx2(vector_avx2 v, float above, float below)
     return _mm256_movemask_ps(_mm256_and_ps(over, under)) != 0;
 }
 
+INLINE bool all_within_avx2(vector_avx2 v, float above, float below)
+{
+    __m256 over = _mm256_cmp_ps((__m256)v, _mm256_set1_ps(above), _CMP_GT_OQ);
+    __m256 under = _mm256_cmp_ps((__m256)v, _mm256_set1_ps(below), _CMP_LT_OQ);
+    return _mm256_movemask_ps(_mm256_and_ps(over, under)) == 0xFF;
+}
+
 #undef INLINE
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -653,6 +666,12 @@ INLINE bool any_within_avx512(vector_avx512 v, float above, float below)
 {
     __mmask16 over = _mm512_cmp_ps_mask((__m512)v, _mm512_set1_ps(above), _CMP_GT_OQ);
     return _mm512_mask_cmp_ps_mask(over, (__m512)v, _mm512_set1_ps(below), _CMP_LT_OQ) != 0;
+}
+
+INLINE bool all_within_avx512(vector_avx512 v, float above, float below)
+{
+    __mmask16 over = _mm512_cmp_ps_mask((__m512)v, _mm512_set1_ps(above), _CMP_GT_OQ);
+    return _mm512_mask_cmp_ps_mask(over, (__m512)v, _mm512_set1_ps(below), _CMP_LT_OQ) == 0xFFFF;
 }
 
 #undef INLINE
