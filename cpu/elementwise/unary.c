@@ -197,7 +197,7 @@ static const struct unary isInfinite_row = {{FLOAT(is_infinite)}, WNN_GRAIN_CHEA
 static const struct unary isNaN_row = {{FLOAT(is_nan)}, WNN_GRAIN_CHEAP};
 static const struct unary leakyRelu_row = {{FLOAT(leaky_relu)}, WNN_GRAIN_CHEAP};
 static const struct unary linear_row = {{FLOAT(linear)}, WNN_GRAIN_CHEAP};
-static const struct unary log_row = {FUNCTION_ROW(log, SLOW_IN_256_BITS)};
+static const struct unary log_row = {FUNCTION_ROW(log, SLOW)};
 static const struct unary logicalNot_row = {{[WNNDataType_Uint8] = logical_not_u8}, WNN_GRAIN_CHEAP};
 static const struct unary neg_row = {{FLOAT(neg), SIGNED(neg)}, WNN_GRAIN_CHEAP};
 static const struct unary reciprocal_row = {{FLOAT(reciprocal)}, WNN_GRAIN_CHEAP};

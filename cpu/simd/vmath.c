@@ -38,6 +38,7 @@ struct loops {
     void (*chain)(const struct vmath_chain *chain, const void *a, const void *b, void *y, int count,
                   bool stream);
     void (*doubles[VMATH_COUNT])(double *values, int count);
+    bool near_only[VMATH_COUNT]; // `floats` are wrong beyond TURN_LIMIT
 };
 
 static inline __attribute__((always_inline)) uint64_t bits_from_double(double value)
@@ -54,18 +55,18 @@ static inline __attribute__((always_inline)) double double_from_bits(uint64_t bi
     return value;
 }
 
+static float turn_far(enum vmath function, float x)
+{
+    double wide = x;
+    return (float)(function == VMATH_SIN ? sin(wide) : function == VMATH_COS ? cos(wide) : tan(wide));
+}
+
 #define LOOPS "cpu/simd/vmath.inc"
 #include "cpu/simd/each_isa.inc"
 
 static int whole_groups(size_t count)
 {
     return (int)(count + GROUP - 1) / GROUP * GROUP;
-}
-
-static float turn_far(enum vmath function, float x)
-{
-    double wide = x;
-    return (float)(function == VMATH_SIN ? sin(wide) : function == VMATH_COS ? cos(wide) : tan(wide));
 }
 
 // The elements of a block that are too large.
@@ -87,8 +88,9 @@ static void fix_turns(enum vmath function, const float *x, float *y, size_t coun
 // Whole groups lie where they are read and written. Blocks are for the rest, and for what is looked at again.
 void wnn_vmath(enum vmath function, const float *x, float *y, size_t count, float alpha)
 {
-    void (*loop)(const float *, float *, int, double, double) = WNN_BEST_ISA(&loops)->floats[function];
-    bool turns = function == VMATH_SIN || function == VMATH_COS || function == VMATH_TAN;
+    const struct loops *best = WNN_BEST_ISA(&loops);
+    void (*loop)(const float *, float *, int, double, double) = best->floats[function];
+    bool turns = best->near_only[function];
     double inverse = 1 / (double)alpha;
     _Alignas(64) float block[BLOCK];
     for (size_t i = 0, n; i < count; i += n) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Functions of float32 arrays that a processor has no instruction for, in vector code for the best
-// instruction set it has. Unless another error is given, they are computed in double and rounded once: errors
-// are below 0.6 ULP (2^-24 of the result), results that are denormal included, and NaN, infinities and zeros
-// give what C's functions give. An element's result does not depend on its place in the array or on the
-// array's length.
+// instruction set it has. Unless another error is given, errors are below 0.6 ULP (2^-24 of the result),
+// results that are denormal included, and NaN, infinities and zeros give what C's functions give. An
+// element's result does not depend on its place in the array or on the array's length.
 
 #ifndef CPU_VMATH_H_
 #define CPU_VMATH_H_
