@@ -150,6 +150,9 @@ struct backend {
     // with them in the preferred place that whatever has to be transposed for it is worth it. NULL: none is.
     bool (*prefers_nhwc)(const struct node *node, uint32_t groups);
 
+    // (optional) Whether an operator that has a layout is as fast with either. NULL: none is.
+    bool (*any_layout)(const struct node *node);
+
     // (optional) Computes one node from constants while a graph is built. `in` and `out` are dense, aligned
     // to WNN_ALIGNMENT and have WNN_SLACK; absent operands are NULL. False: not possible, the node stays.
     // `portable`: what comes out is to be stored, and must not depend on the processor that computes it; else

@@ -58,9 +58,12 @@ static uint64_t cost(const struct operand *operand)
 
 static void merge_neighbors(struct islands *islands)
 {
+    const struct backend *backend = islands->context->backend;
     for (size_t i = 0; i < islands->node_count; i++) {
         const struct node *node = islands->graph->nodes[i];
         islands->role[i] = (unsigned char)wnn_layout_role(node);
+        if (islands->role[i] == LAYOUT_ANCHOR && backend->any_layout && backend->any_layout(node))
+            islands->role[i] = LAYOUT_CARRIER;
         islands->turned[i] = islands->role[i] == LAYOUT_ANCHOR;
         for (unsigned j = 0; islands->role[i] == LAYOUT_CARRIER && j < node->in_count; j++)
             if (node->in[j] && wnn_layout_turns_input(node, j) && is_turned(islands, node->in[j]))

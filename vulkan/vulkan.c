@@ -6,6 +6,7 @@
 
 #include "compiler/stored.h"
 #include "lib/half.h"
+#include "ops/geometry.h"
 #include "vulkan/program/constants.h"
 #include "vulkan/program/execution.h"
 #include "vulkan/ops/deferred.h"
@@ -930,12 +931,19 @@ static bool prefers_nhwc(const struct node *node, uint32_t groups)
     return wnn_op_work((enum op)node->op, node->in, &node->out[0]->type, 1, node->attrs) > 1u << 24;
 }
 
+// Images that are pooled whole are reductions, which read them as they lie.
+static bool any_layout(const struct node *node)
+{
+    return wnn_ops[node->op].class == CLASS_POOLING && wnn_node_pooling(node).global;
+}
+
 const struct backend wnn_backend_vulkan = {
     .name = "vulkan",
     .takes_target = true,
     .create = create_vulkan,
     .preferred_layout = WNNInputOperandLayout_NHWC,
     .prefers_nhwc = prefers_nhwc,
+    .any_layout = any_layout,
     .views = true,
     .concat_in_place = true,
     .levels = true,

@@ -192,8 +192,8 @@ static size_t compute_without(WNNContext context, const struct pass_case *test, 
     return count;
 }
 
-// The processor takes no chains: what attach_chains does for a backend that takes everything is seen on one,
-// and what the dump says is computed on the processor.
+// The processor takes no chains, and wants channels last: what passes do for a backend that takes everything
+// is seen on one, and computed on the processor.
 static bool computes(enum op op)
 {
     return op == WNN_OP_elementwise;
@@ -205,9 +205,15 @@ static bool can_fuse(void *state, const struct node *node)
     return node->fused != NULL;
 }
 
+static bool any_layout(const struct node *node)
+{
+    return wnn_ops[node->op].class == CLASS_POOLING;
+}
+
 static void see_dump(WNNContext context, const struct pass_case *test, struct dump *dump)
 {
     struct model model;
+    dump->length = 0;
     wnn_context_set_compile_options(context, 0, true, observe, dump);
     WNNGraph graph = build_blocks(context, test->name, test->input, &model);
     wnnGraphRelease(graph);
@@ -220,6 +226,12 @@ static bool is_strict(const struct pass_case *test)
     return strstr(test->name, "strict") != NULL;
 }
 
+// Whether the case is one of the backend that takes what the processor's does not.
+static bool is_taken(const struct pass_case *test)
+{
+    return strcmp(test->pass, "attach_chains") == 0 || strstr(test->name, "any layout");
+}
+
 static void run_case(WNNContext context, WNNContext taker, const struct pass_case *test, bool print)
 {
     static double results[2][MAX_RESULTS];
@@ -229,7 +241,7 @@ static void run_case(WNNContext context, WNNContext taker, const struct pass_cas
     WNNGraph graph = build_blocks(context, test->name, test->input, &model);
     if (strcmp(test->pass, "plan") == 0)
         observe(&dump, "plan", &wnn_graph_plan(graph)->graph);
-    else if (strcmp(test->pass, "attach_chains") == 0)
+    else if (is_taken(test))
         see_dump(taker, test, &dump);
     else if (is_strict(test) && dump.length == 0)
         wnn_dump_text(&wnn_graph_plan(graph)->graph, &(struct text_sink){write_piece, &dump});
@@ -354,7 +366,7 @@ static bool next_case(char **text, struct pass_case *test)
 static void test_case(WNNContext usual, WNNContext taker, const struct pass_case *test, bool print)
 {
     run_case(usual, taker, test, print);
-    starve_case(strcmp(test->pass, "attach_chains") == 0 ? taker : usual, test);
+    starve_case(is_taken(test) ? taker : usual, test);
 }
 
 static void run_whole_case(WNNContext usual, WNNContext taker, struct pass_case test, bool print)
@@ -386,6 +398,7 @@ int main(int argc, char **argv)
     taking.computes = computes;
     taking.can_fuse = can_fuse;
     taking.fuses_chains = true;
+    taking.any_layout = any_layout;
     REQUIRE_EQUAL_INT(wnn_create_context_on(&taking, &descriptor, &taker), WNNStatus_Success);
     char *text = read_file(argv[1]), *at = text;
     struct pass_case test;
