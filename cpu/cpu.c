@@ -9,6 +9,7 @@
 #include "cpu/identity.h"
 #include "cpu/simd/isa.h"
 #include "cpu/simd/tiles.h"
+#include "ops/geometry.h"
 
 #include <string.h>
 
@@ -233,6 +234,13 @@ static bool prefers_nhwc(const struct node *node, uint32_t groups)
            wnn_op_work((enum op)node->op, node->in, &node->out[0]->type, 1, node->attrs) > 1u << 22;
 }
 
+// Sums of images that are pooled whole are those of rows or of columns, both of which are fast; maxima of
+// short rows are not.
+static bool any_layout(const struct node *node)
+{
+    return (node->op == WNN_OP_averagePool2d || node->op == WNN_OP_l2Pool2d) && wnn_node_pooling(node).global;
+}
+
 const struct backend wnn_backend_cpu = {
     .name = "cpu",
     .preferred_layout = WNNInputOperandLayout_NHWC,
@@ -248,6 +256,7 @@ const struct backend wnn_backend_cpu = {
     .supports_quantized = true,
     .wide_weights = wide_weights,
     .prefers_nhwc = prefers_nhwc,
+    .any_layout = any_layout,
     .evaluate = evaluate,
     .computes = computes,
     .partition = partition,

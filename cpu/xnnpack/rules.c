@@ -442,8 +442,9 @@ static bool describe_pool2d(const struct node *node, struct xnnpack_op *op)
             op->after[i] = (uint32_t)after;
     }
     // Its maxima of channels that lie side by side are no faster than the backend's own, and on threads of
-    // theirs.
-    bool own = op->kind == XNNPACK_MAX_POOL && !op->channels_first;
+    // theirs. Whole images with channels second are sums of rows, for which it would transpose them.
+    bool own = op->kind == XNNPACK_MAX_POOL ? !op->channels_first
+                                            : op->channels_first && wnn_node_pooling(node).global;
     op->refusal = own ? slower : beyond;
     if (!windows_give_output(op) || own)
         return false;
