@@ -408,6 +408,7 @@ int main(int argc, char **argv)
     CASE(test_hindrances());
     CASE(test_pairs(&wnn_backend_vulkan, true));
     CASE(test_pairs(vulkan_minimal(), false));
+    CASE(test_pairs(vulkan_matrices(), false));
     CASE(test_large_pairs());
     CASE(test_single_products());
     CASE(test_rotations());

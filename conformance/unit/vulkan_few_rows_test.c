@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products with constants, floats and quantized, of every form that the kernel for few rows reads, and tiles
+// Products with constants, floats and quantized, of every form that the kernels for few rows read, and tiles
 // of more: random ones, seeded. Elements are small whole numbers and scales powers of two, so that sums are
 // exact in any order and must equal those of the reference bit for bit.
 
@@ -21,9 +21,14 @@ struct form {
         ZERO_SAME,
         ZERO_EACH
     } zero;
-    bool any_scales;
+    enum {
+        SCALE_POWER, // of two
+        SCALE_ANY,
+        SCALE_TINY // denormal ones of float16
+    } scale;
     enum {
         ROW_WHOLE,    // of small whole numbers
+        ROW_LARGE,    // of some more
         ROW_ANY,      // of numbers with as many digits as there are
         ROW_TINY,     // of denormal ones
         ROW_UNEVEN,   // of small ones and one that is 10^7 times as large
@@ -43,6 +48,8 @@ static double element(uint32_t random, size_t i)
     switch (form->row) {
     case ROW_ANY:
         return any * 0.00781;
+    case ROW_LARGE:
+        return 4096 * ((int)(random % 5) - 2);
     case ROW_TINY:
         return ldexp(any, -24);
     case ROW_UNEVEN:
@@ -104,11 +111,12 @@ static double zero_point(uint32_t random)
 }
 
 // Of any sign, and 0 for some.
-static double power_of_two(uint32_t random)
+static double any_scale(uint32_t random)
 {
-    return form->any_scales ? (random % 1000 + 1) * 1e-5
-           : random % 11    ? ldexp(random % 3 ? 1 : -1, -(int)(random % 4))
-                            : 0;
+    return form->scale == SCALE_ANY ? (random % 1000 + 1) * 1e-5
+           : random % 11 == 0
+               ? 0
+               : ldexp(random % 3 ? 1 : -1, (form->scale == SCALE_TINY ? -17 : 0) - (int)(random % 4));
 }
 
 static WNNOperand weights(struct subject *s)
@@ -123,7 +131,7 @@ static WNNOperand weights(struct subject *s)
                    parts[3] = {columns, blocks[0], form->block_terms};
     unsigned rank = form->parted ? 3 : 2;
     WNNOperand integers = constant(s, form->weights, rank, form->parted ? parts : dims, any_integer),
-               scale = constant(s, s->type, rank, scales, power_of_two),
+               scale = constant(s, s->type, rank, scales, any_scale),
                zero = constant(s, form->weights, rank, scales, zero_point);
     WNNOperand x = wnnGraphBuilderDequantizeLinear(s->builder, integers, scale, zero, NULL);
     if (form->parted)
@@ -157,13 +165,17 @@ static void make_product(struct subject *s)
         output(s, wnnGraphBuilderMatmul(b, wnnGraphBuilderAdd(b, x, x, NULL), w, NULL));
 }
 
-static unsigned taken; // for the kernel, or with the integers in tiles
+static unsigned taken, // for the kernels, or with the integers in tiles
+    on_units;          // for that on matrix units
 
 static void look(const struct graph *graph)
 {
-    for (size_t i = 0; i < graph->node_count; i++)
-        taken += wnn_fused(graph->nodes[i], 1) ||
-                 (graph->nodes[i]->kernel && strcmp(graph->nodes[i]->kernel, "few_rows") == 0);
+    for (size_t i = 0; i < graph->node_count; i++) {
+        const char *kernel = graph->nodes[i]->kernel ? graph->nodes[i]->kernel : "";
+        bool units = strcmp(kernel, "few_rows_units") == 0;
+        taken += wnn_fused(graph->nodes[i], 1) || units || strcmp(kernel, "few_rows") == 0;
+        on_units += units;
+    }
 }
 
 static void fail(WNNDataType type, size_t i, double y, double want)
@@ -245,7 +257,7 @@ static void test_random(const struct backend *backend, unsigned count, uint32_t 
 }
 
 // Scales that are no powers of two, in the form in which other programs write them: strictly as the separate
-// operators, and otherwise with weights that are not rounded to float16.
+// operators, and otherwise with weights that need not be rounded to float16.
 static void test_rounding(bool strict)
 {
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
@@ -262,7 +274,7 @@ static void test_rounding(bool strict)
                                .weights = small[i / 2 % 4],
                                .parted = !strict && i % 3 == 0,
                                .zero = ZERO_EACH,
-                               .any_scales = true,
+                               .scale = SCALE_ANY,
                                .seed = i};
         taken = 0;
         compare_form(context, reference, &f, type, type == WNNDataType_Float32 ? 3e-5 : strict ? 1e-3 : 3e-2);
@@ -292,6 +304,48 @@ static void test_long(const struct backend *backend)
         REQUIRE_EQUAL_INT(taken, forms[i].shared ? 4 : 2);
     }
     wnnContextRelease(reference);
+    wnnContextRelease(context);
+}
+
+// What is known of matrices is used for all products of float16 of some rows, whose scales are each of all
+// weights that are loaded at once, and for no other.
+static void test_units(void)
+{
+    static const struct form forms[] = {
+        {2, 520, 98, 8, 1, WNNDataType_Uint4, .zero = ZERO_EACH, .row = ROW_LARGE, .scale = SCALE_TINY},
+        {3, 544, 66, 32, 1, WNNDataType_Int4, .transposed = true, .row = ROW_LARGE, .scale = SCALE_TINY},
+        {8, 2048, 34, 32, 1, WNNDataType_Uint4, .parted = true, .zero = ZERO_EACH, .relu = true},
+        {9, 1040, 66, 16, 2, WNNDataType_Int8, .zero = ZERO_SAME, .row = ROW_LARGE, .scale = SCALE_TINY},
+        {16, 136, 50, 136, 1, WNNDataType_Uint8, .a_transposed = true, .bias = true, .zero = ZERO_EACH},
+        {17, 2048, 130, 128, 130, WNNDataType_Uint4, .zero = ZERO_EACH},
+        {48, 264, 130, 24, 1, WNNDataType_Int4, .deep = true, .zero = ZERO_SAME},
+        {5, 88, 98, 88, 1, WNNDataType_Float16, .row = ROW_LARGE},
+        {16, 1032, 34, 1032, 1, WNNDataType_Float16, .transposed = true, .bias = true},
+    };
+    static const struct form others[] = {
+        {1, 2048, 34, 32, 1, WNNDataType_Uint4, .zero = ZERO_EACH},
+        {8, 516, 34, 4, 1, WNNDataType_Uint4, .zero = ZERO_EACH},
+        {49, 512, 130, 32, 1, WNNDataType_Uint4, .zero = ZERO_EACH},
+        {17, 512, 34, 512, 1, WNNDataType_Float16},
+    };
+    const unsigned count = sizeof forms / sizeof forms[0], other_count = sizeof others / sizeof others[0];
+    WNNContext context = create_on(vulkan_matrices()), hidden = create_on(vulkan_places_hidden()),
+               reference = create_on(&wnn_backend_reference);
+    REQUIRE(context && hidden && reference);
+    for (unsigned i = 0; i < count; i++) {
+        on_units = 0;
+        compare_form(context, reference, &forms[i], WNNDataType_Float16, 0);
+        REQUIRE_EQUAL_INT(on_units, 1);
+        compare_form(hidden, reference, &forms[i], WNNDataType_Float16, 0);
+        if (forms[i].weights != WNNDataType_Float16)
+            compare_form(context, reference, &forms[i], WNNDataType_Float32, 0);
+        REQUIRE_EQUAL_INT(on_units, 1);
+    }
+    for (unsigned i = 0; i < other_count; i++)
+        compare_form(context, reference, &others[i], WNNDataType_Float16, 0);
+    REQUIRE_EQUAL_INT(on_units, 1);
+    wnnContextRelease(reference);
+    wnnContextRelease(hidden);
     wnnContextRelease(context);
 }
 
@@ -354,6 +408,7 @@ int main(int argc, char **argv)
     CASE(test_long(&wnn_backend_vulkan));
     CASE(test_long(vulkan_minimal()));
     CASE(test_long(vulkan_matrices()));
+    CASE(test_units());
     CASE(test_rows());
     CASE(test_rounding(false));
     CASE(test_rounding(true));

@@ -54,11 +54,11 @@ bool wnn_choose_attention_units(const struct gpu *gpu, const struct attention_ma
 void wnn_describe_attention_units(struct shader *shader, const struct attention_matrices *m,
                                   const struct attention_schedule *schedule);
 
-// Which elements of 16x16 numbers each of 32 invocations has, as a sum and as the first operand: what
-// attention takes for known if it is (capabilities.known_places). Where it may be, the dispatch writes
-// WNN_PLACES words to output 0, and these tell.
+// Which elements of 16x16 numbers each of 32 invocations has, as a sum and as either operand: what attention
+// and products of few rows take for known if it is (capabilities.known_places). Where it may be, the dispatch
+// writes WNN_PLACES words to output 0, and these tell.
 enum {
-    WNN_PLACES = 32 * 16
+    WNN_PLACES = 32 * 24
 };
 bool wnn_may_know_places(const struct capabilities *can);
 void wnn_lower_places(struct lowering *lowering);

@@ -227,6 +227,7 @@ static void describe_units(struct shader *shader, const struct units *units, uin
     const struct capabilities *can = &shader->lowering->gpu->can;
     const struct matrix_size *size = &can->half_matrices;
     wnn_shader_matrices(shader, true);
+    wnn_shader_include(shader, "places");
     shader->local_size = units->subgroups * can->subgroup;
     wnn_shader_define(shader, "SUBGROUPS", "%uu", units->subgroups);
     wnn_shader_define(shader, "PARTS", "%uu", units->parts);
@@ -280,9 +281,9 @@ bool wnn_are_places(const uint32_t places[WNN_PLACES])
 {
     bool known = true;
     for (uint32_t i = 0; i < WNN_PLACES; i++) {
-        uint32_t lane = i / (2 * PLACES), e = i % PLACES;
+        uint32_t lane = i / (3 * PLACES), matrix = i / PLACES % 3, e = i % PLACES;
         uint32_t row = lane / 4 + e / 4 * 8, column = lane % 4 * 2 + e % 2 + e / 2 % 2 * 8;
-        known = known && places[i] == row * 16 + column;
+        known = known && places[i] == (matrix < 2 ? row * 16 + column : column * 16 + row);
     }
     return known;
 }

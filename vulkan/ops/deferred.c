@@ -67,7 +67,9 @@ static bool normalizes_rows(const struct node *node)
 static bool takes_rows(const struct gpu *gpu, const struct node *node, unsigned input,
                        const struct node *rows)
 {
-    if (!has_few_rows(node) || input != 0 || node->in[0]->type.type != rows->out[0]->type.type)
+    const struct weights *weights = node->choice;
+    if (!has_few_rows(node) || weights->on_units || input != 0 ||
+        node->in[0]->type.type != rows->out[0]->type.type)
         return false;
     const struct shape *shape = &rows->out[0]->type.shape;
     struct product p = wnn_product_of(node);

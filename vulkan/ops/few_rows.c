@@ -2,6 +2,7 @@
 #include "vulkan/ops/few_rows.h"
 
 #include "ops/geometry.h"
+#include "vulkan/ops/matrix_units.h"
 
 #include <stdio.h>
 
@@ -21,7 +22,19 @@ enum {
     FIXED_MOST = 512,
     FIXED_MANY = 256, // and so many where one work group follows another
     POOL = 4096,      // floats of shared memory,
-    SQUARES = 256     // and those by which an invocation tells others of its part of a row
+    SQUARES = 256,    // and those by which an invocation tells others of its part of a row
+    // On matrix units, by parts of so many rows and columns; an H200 has been measured:
+    PART = 16,
+    LEAST_UNIT_ROWS = 3,
+    MOST_QUANTIZED_ROWS = 48,   // beyond which rows take as long to read as weights,
+    MOST_FLOAT_ROWS = 16,       // or shared memory is as fast,
+    LEAST_UNIT_WORK = 1 << 22,  // multiplications,
+    MOST_FLOAT_BYTES = 1 << 27, // of weights, of which more are not well read in parts all at once
+    WIDE = 3200,                // columns from which on a subgroup has two parts of them,
+    WIDEST = 12800,             // or four, if rows are in several,
+    MOST_SUBGROUPS = 16,        // of a work group,
+    LEAST_SUBGROUPS = 4,        // if there are terms for them,
+    MANY_SUBGROUPS = 2112       // that a large device runs at once
 };
 
 #define SHUFFLES                                                                                             \
@@ -32,7 +45,8 @@ struct schedule {
     uint32_t unit, lanes, side, ahead, groups;
     uint32_t joined; // lanes that hand one another sums
     uint32_t local_size;
-    bool fixed; // rows are whole numbers
+    bool fixed;                // rows are whole numbers
+    uint32_t parts, subgroups; // of a work group, on matrix units
 };
 
 // Of integers more are loaded at once, with one scale for all, if there are enough of such units.
@@ -108,6 +122,43 @@ static struct schedule choose(const struct capabilities *can, const struct produ
                                                                    : narrow                   ? 1
                                                                                               : 2;
     schedule.ahead = can->type == VK_PHYSICAL_DEVICE_TYPE_CPU ? 1 : steps < ahead ? steps : ahead;
+    return schedule;
+}
+
+bool wnn_few_rows_suit_units(const struct capabilities *can, const struct node *node, const struct product *p,
+                             unsigned bits)
+{
+    uint64_t weights = (uint64_t)p->columns * p->inner;
+    bool half =
+        node->in[0]->type.type == WNNDataType_Float16 && node->out[0]->type.type == WNNDataType_Float16;
+    bool few = p->rows > 1 && p->rows <= (bits > 8 ? MOST_FLOAT_ROWS : MOST_QUANTIZED_ROWS);
+    // Rows that are read one element at a time cost more than is saved.
+    bool suits = p->rows >= LEAST_UNIT_ROWS && p->rows * weights >= LEAST_UNIT_WORK && p->a_inner == 1 &&
+                 p->a_row % 8 == 0 && (bits <= 8 || weights * bits / 8 <= MOST_FLOAT_BYTES);
+    return can->known_places && half && bits <= 16 && p->matrices == 1 && p->inner % 8 == 0 &&
+           !wnn_fused(node, 0) && few && (suits || can->always_matrices);
+}
+
+// As many subgroups as run at once, which are of few work groups if there are few columns. Of a work group
+// there are no more than it has terms and shared memory for, and some even of those that run one after the
+// other, since they read on beside one another.
+static struct schedule choose_units(const struct capabilities *can, const struct product *p, unsigned bits)
+{
+    struct schedule schedule = {.unit = choose_unit(can, p, bits), .ahead = bits > 8 ? 2 : 1, .subgroups = 1};
+    uint32_t panels = wnn_divide_up(p->rows, PART);
+    schedule.parts = p->columns < WIDE ? 1 : panels > 1 && p->columns >= WIDEST ? 4 : 2;
+    uint32_t columns = schedule.parts * PART, groups = wnn_divide_up(p->columns, columns),
+             steps = wnn_divide_up(p->inner, 4 * schedule.unit * schedule.ahead);
+    // Bytes of shared memory that a subgroup takes for its sums, and to emulate matrices.
+    uint32_t sums = panels * PART * (columns + 4) * 4,
+             pairs = can->matrix_units == MATRIX_UNITS_EMULATED ? can->subgroup * 8 * 4 : 0;
+    for (uint32_t more = 2;
+         more <= MOST_SUBGROUPS && more <= steps && more * can->subgroup <= can->invocations &&
+         more * (sums + pairs) <= can->shared_bytes &&
+         (more <= LEAST_SUBGROUPS || more * groups <= MANY_SUBGROUPS);
+         more *= 2)
+        schedule.subgroups = more;
+    schedule.local_size = schedule.subgroups * can->subgroup;
     return schedule;
 }
 
@@ -199,6 +250,32 @@ static void describe_partner(struct shader *shader, const struct deferred *partn
     wnn_product_partner_results(shader, partner, p->out->type);
 }
 
+static void describe_invocations(struct shader *shader, const struct product *p,
+                                 const struct schedule *schedule)
+{
+    if (schedule->joined > 1 || (p->a->deferred && shader->lowering->gpu->can.shuffles))
+        shader->extensions =
+            schedule->fixed ? "#extension GL_EXT_spirv_intrinsics : require\n" SHUFFLES : SHUFFLES;
+    wnn_shader_fixed(shader, "LANES", schedule->lanes);
+    wnn_shader_fixed(shader, "SIDE", schedule->side);
+    wnn_shader_fixed(shader, "AHEAD", schedule->ahead);
+    wnn_shader_fixed(shader, "GROUPS", schedule->groups);
+    wnn_shader_define(shader, "JOINED", "%u", schedule->joined);
+}
+
+static void describe_units(struct shader *shader, const struct schedule *schedule)
+{
+    wnn_shader_matrices(shader, true);
+    wnn_shader_include(shader, "places");
+    // As in few_rows.comp, drivers for processors take long to unroll as much.
+    wnn_shader_define(shader, "UNROLL", "%s",
+                      shader->lowering->gpu->can.matrix_units == MATRIX_UNITS_EMULATED ? "[[dont_unroll]]"
+                                                                                       : "[[unroll]]");
+    wnn_shader_define(shader, "SUBGROUPS", "%uu", schedule->subgroups);
+    wnn_shader_define(shader, "COLUMN_PARTS", "%uu", schedule->parts);
+    wnn_shader_define(shader, "AHEAD", "%uu", schedule->ahead);
+}
+
 void wnn_lower_few_rows(struct lowering *lowering, const struct product *p)
 {
     const struct capabilities *can = &lowering->gpu->can;
@@ -206,32 +283,32 @@ void wnn_lower_few_rows(struct lowering *lowering, const struct product *p)
     struct product all = *p; // columns of both
     all.columns *= partner ? 2 : 1;
     unsigned bits = wnn_dtype_bits(p->b->fused ? p->b->fused->from : p->b->type);
-    struct schedule schedule = choose(can, &all, bits, partner != NULL);
+    bool on_units = p->weights->on_units;
+    struct schedule schedule =
+        on_units ? choose_units(can, &all, bits) : choose(can, &all, bits, partner != NULL);
     struct shader shader;
-    wnn_shader_begin(&shader, lowering, "few_rows", SIZE_MAX);
+    wnn_shader_begin(&shader, lowering, on_units ? "few_rows_units" : "few_rows", SIZE_MAX);
     shader.local_size = schedule.local_size;
-    if (schedule.joined > 1 || (p->a->deferred && can->shuffles))
-        shader.extensions =
-            schedule.fixed ? "#extension GL_EXT_spirv_intrinsics : require\n" SHUFFLES : SHUFFLES;
     wnn_shader_fixed(&shader, "ROWS", p->rows);
     wnn_product_steps(&shader, p);
     wnn_shader_fixed(&shader, "OUT_ROW", p->out_row);
-    wnn_shader_fixed(&shader, "LANES", schedule.lanes);
-    wnn_shader_fixed(&shader, "SIDE", schedule.side);
-    wnn_shader_fixed(&shader, "AHEAD", schedule.ahead);
-    wnn_shader_fixed(&shader, "GROUPS", schedule.groups);
-    wnn_shader_define(&shader, "JOINED", "%u", schedule.joined);
+    if (on_units)
+        describe_units(&shader, &schedule);
+    else
+        describe_invocations(&shader, p, &schedule);
     describe_rows(&shader, p);
     wnn_shader_weights(&shader, p, schedule.unit, false);
     wnn_shader_define(&shader, "FIXED", "%d", schedule.fixed);
     if (schedule.fixed)
         wnn_shader_include(&shader, "fixed");
     wnn_shader_define(&shader, "PAIRED", "%d", partner != NULL);
+    wnn_shader_define(&shader, "B_OPERANDS", "%uu", partner ? 2 : 1);
     if (partner)
         describe_partner(&shader, partner, p, schedule.unit);
     wnn_shader_map(&shader, "b", p->rank, p->dims, p->b_steps, 0);
     wnn_shader_map(&shader, "out", p->rank, p->dims, p->out_steps, 0);
     wnn_product_scale(&shader, p, false);
     wnn_shader_output(&shader, p->out, FORM_VALUE, lowering->fused);
-    wnn_shader_end_grid(&shader, wnn_divide_up(all.columns, schedule.groups * schedule.side), 1, 1);
+    uint32_t columns = on_units ? schedule.parts * PART : schedule.groups * schedule.side; // of a work group
+    wnn_shader_end_grid(&shader, wnn_divide_up(all.columns, columns), 1, 1);
 }

@@ -67,7 +67,8 @@ static void lower(struct lowering *lowering)
     if (lowering->node->op == WNN_OP_gemm && lowering->in[2].region.buffer)
         p.c = &lowering->in[2];
     if (p.weights && p.weights->few_rows) {
-        lowering->reason = "a few rows with constants";
+        lowering->reason =
+            p.weights->on_units ? "a few rows with constants, on matrix units" : "a few rows with constants";
         wnn_lower_few_rows(lowering, &p);
     } else if (p.weights || wnn_is_large_product(lowering, &p)) {
         wnn_lower_product(lowering, &p);

@@ -3,6 +3,7 @@
 
 #include "compiler/rewrite.h"
 #include "ops/expression.h"
+#include "vulkan/ops/few_rows.h"
 #include "vulkan/program/arrangement.h"
 
 #include <string.h>
@@ -240,10 +241,12 @@ static bool arrange(const struct gpu *gpu, struct plan *plan, struct node *node,
     const struct expression *fused = quantized(node);
     struct product p = wnn_product_of(node);
     bool transposed = is_transposed(node);
+    unsigned bits = wnn_dtype_bits(fused ? fused->from : node->in[1]->type.type);
+    bool on_units = wnn_few_rows_suit_units(&gpu->can, node, &p, bits),
+         few = on_units || has_few_rows(gpu, node, &p);
     if (fused ? !wnn_takes_quantized(gpu, node)
-              : wnn_fused(node, 1) || !has_few_rows(gpu, node, &p) ||
-                    node->in[0]->type.type != node->in[1]->type.type ||
-                    !suits(gpu, node, &p, wnn_dtype_bits(node->in[1]->type.type)))
+              : wnn_fused(node, 1) || !few || node->in[0]->type.type != node->in[1]->type.type ||
+                    !suits(gpu, node, &p, bits))
         return true;
     // Transposing floats that others use too would take much memory; integers are small.
     if (!fused && !transposed && node->in[1]->uses != 1)
@@ -251,11 +254,13 @@ static bool arrange(const struct gpu *gpu, struct plan *plan, struct node *node,
     struct weights *choice = wnn_arena_allocate(&graph->arena, sizeof *choice);
     if (!choice)
         return wnn_fail_memory(error);
-    *choice = (struct weights){.few_rows = has_few_rows(gpu, node, &p), .turned = !transposed};
+    *choice = (struct weights){.turned = !transposed};
     if (fused && !look_at_scales(gpu, plan, node, fused, choice, error))
         return false;
     if (fused)
         describe_blocks(choice, node, &p, fused);
+    choice->on_units = on_units && wnn_has_single_scales(choice, bits, wnn_weight_unit(bits));
+    choice->few_rows = choice->on_units || has_few_rows(gpu, node, &p);
     node->choice = choice;
     return transposed || turn_all(graph, node, fused) || wnn_fail_memory(error);
 }

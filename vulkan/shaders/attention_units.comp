@@ -8,9 +8,9 @@
 // taken anew only where a score is SLACK above it, so that sums are seldom shrunk. Scores that are NaN need not be the
 // greatest, since what is made of them is NaN whatever the base is.
 //
-// Where it is KNOWN which elements of a matrix an invocation has, of sums as of operands (the test PLACES), four that
-// have two rows make weights of their scores where these are. Elsewhere scores pass through shared memory: LANES
-// invocations of a row make weights of float16 of them, which are read back as a matrix.
+// Where it is KNOWN which elements of a matrix an invocation has (places.comp; the test PLACES), four that have two rows
+// make weights of their scores where these are. Elsewhere scores pass through shared memory: LANES invocations of a row
+// make weights of float16 of them, which are read back as a matrix.
 
 #define INVOCATIONS (SUBGROUPS * SUBGROUP)
 #define ALL_PARTS (SUBGROUPS * PARTS)
@@ -49,16 +49,6 @@
 #define VALUES_FROM (KEYS_FROM + KEY_LINES * KEY_PITCH)
 #define SLABS_FROM max(VALUES_FROM + VALUE_LINES * VALUE_PITCH, QUERY_ROOM)
 
-// Of matrices that are KNOWN, element e of eight is in one of two rows, eight apart, and so many columns behind the
-// first.
-#define ROW_IN(e) ((e) / 4)
-#define COLUMN_IN(e) ((e) % 2 + (e) / 2 % 2 * 8)
-#define FIRST_ROW(lane) ((lane) / 4u)
-#define FIRST_COLUMN(lane) ((lane) % 4u * 2u)
-// Only constants may number them.
-#define FOR_ELEMENTS(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
-#define FOR_PAIRS(DO) DO(0) DO(2) DO(4) DO(6)
-
 shared uvec4 pool[SLABS_FROM + SUBGROUPS * SLAB];
 shared float of_lanes[INVOCATIONS];
 #if !KNOWN
@@ -74,16 +64,8 @@ INSTRUCTION(4457)
 MATRIX_SUM read_sum(spirv_by_reference uvec4 from, int layout_of, uint stride, spirv_literal int access, uint visible);
 spirv_instruction(id = 133) MATRIX_SUM shrink(MATRIX_SUM x, MATRIX_SUM y);
 #if KNOWN
-spirv_instruction(id = 81) float element_of(MATRIX_SUM sum, spirv_literal int e);
-spirv_instruction(id = 81) float16_t half_of(MATRIX_A operand, spirv_literal int e);
-spirv_instruction(id = 82) MATRIX_SUM with_element(float x, MATRIX_SUM sum, spirv_literal int e);
-spirv_instruction(id = 82) MATRIX_A with_element(float16_t x, MATRIX_A a, spirv_literal int e);
-#define PUT_ELEMENT(sum, e, x) sum = with_element(x, sum, e)
-#define PUT_WEIGHTS(weights, e, pair, place)                                                                         \
-    {                                                                                                                \
-        f16vec2 two = unpackFloat2x16(stored_halves(pair));                                                          \
-        weights = with_element(two.y, with_element(two.x, weights, e), e + 1);                                       \
-    }
+#define PUT_ELEMENT(sum, e, x) sum = sum_with_element(x, sum, e)
+#define PUT_WEIGHTS(weights, e, pair, place) PUT_PAIR(weights, e, stored_halves(pair))
 #define ANY(x) subgroupAny(x)
 float greatest(float x)
 {
@@ -175,6 +157,7 @@ void write_own(uint index, uint pitch, Sum sum)
 #if MATRICES == EMULATED && KNOWN
 float element_of(Sum sum, uint e) { return sum.own[e]; }
 float half_of(Place p, uint e) { return element_at(p, place_of(e) / PART_N, place_of(e) % PART_N); }
+float second_half_of(Place p, uint e) { return element_at(p, place_of(e) % PART_N, place_of(e) / PART_N); }
 #define PUT_ELEMENT(sum, e, x) sum.own[e] = x
 #define PUT_WEIGHTS(weights, e, pair, place)                                                                         \
     {                                                                                                                \
@@ -230,26 +213,30 @@ float total(float x)
 #endif
 
 #if PLACES
-// The test of what is KNOWN: a matrix whose elements are their places is read as a sum and as an operand, and an
+// The test of what is KNOWN: a matrix whose elements are their places is read as a sum, and as each operand, and an
 // invocation says which elements it has.
 void main()
 {
+    const uint operand = PART_M * PART_N / 4u;
     uint self = gl_LocalInvocationIndex;
     for (uint i = self; i < PART_M * PART_N / 4u; i += SUBGROUP)
         pool[i] = floatBitsToUint(vec4(4u * i, 4u * i + 1u, 4u * i + 2u, 4u * i + 3u));
     for (uint i = self; i < PART_M * PART_K / 8u; i += SUBGROUP)
-        pool[PART_M * PART_N / 4u + i] =
+        pool[operand + i] =
             uvec4(stored_halves(vec2(8u * i, 8u * i + 1u)), stored_halves(vec2(8u * i + 2u, 8u * i + 3u)),
                   stored_halves(vec2(8u * i + 4u, 8u * i + 5u)), stored_halves(vec2(8u * i + 6u, 8u * i + 7u)));
     barrier();
     MATRIX_SUM sum;
-    MATRIX_A operand;
+    MATRIX_A first;
+    MATRIX_B second;
     READ_SUM(sum, 0u, PART_N / 4u);
-    READ_A(operand, PART_M * PART_N / 4u, PART_K / 8u);
-#define TELL_BOTH(e)                                                                                                 \
-    tell(self * 16u + uint(e), uint(element_of(sum, e)));                                                            \
-    tell(self * 16u + uint(e) + 8u, uint(half_of(operand, e)));
-    FOR_ELEMENTS(TELL_BOTH)
+    READ_A(first, operand, PART_K / 8u);
+    READ_B(second, operand, PART_N / 8u, 0);
+#define TELL_ALL(e)                                                                                                  \
+    tell(self * 24u + uint(e), uint(element_of(sum, e)));                                                            \
+    tell(self * 24u + uint(e) + 8u, uint(half_of(first, e)));                                                        \
+    tell(self * 24u + uint(e) + 16u, uint(second_half_of(second, e)));
+    FOR_ELEMENTS(TELL_ALL)
 }
 #else
 
