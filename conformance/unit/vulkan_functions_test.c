@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The functions of the Vulkan backend against those of the C library in double: float16 for every number
-// there is, float32 for numbers of every size. Skipped where Vulkan has no device.
+// there is, float32 for numbers of every size; each function alone, and fused with a reduction, whose kernel
+// drivers make other code of. Skipped where Vulkan has no device.
 
 #include "conformance/unit/runtime_fixture.h"
 #include "lib/half.h"
@@ -187,7 +188,8 @@ static const struct function {
 };
 
 enum {
-    NUMBERS = 1 << 16
+    NUMBERS = 1 << 16,
+    FUSED = 1 << 9, // of which a kernel for few sums computes functions
 };
 
 // The distance of y from what is exact, in units of the last place there; NaN: one is NaN, the other is not.
@@ -210,34 +212,38 @@ static bool is_fair(const struct function *function, double x, double exact)
            (fabs(exact) >= 0x1p-120 || isnan(exact)) && (fabs(exact) <= 0x1p120 || fabs(exact) >= 0x1p129);
 }
 
-static void test_function(WNNContext context, const struct function *function, WNNDataType type)
+static void test_function(WNNContext context, const struct function *function, WNNDataType type, bool reduces)
 {
     static uint16_t halves[NUMBERS], half_results[NUMBERS];
     static float floats[NUMBERS], float_results[NUMBERS];
     bool half = type == WNNDataType_Float16;
+    const uint32_t count = reduces ? FUSED : NUMBERS, step = NUMBERS / count;
     size_t size = half ? sizeof halves[0] : sizeof floats[0];
-    for (uint32_t i = 0; i < NUMBERS; i++) {
-        uint32_t bits = i * 65521;
-        halves[i] = (uint16_t)i;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t number = i * step, bits = number * 65521;
+        halves[i] = (uint16_t)number;
         memcpy(&floats[i], &bits, sizeof bits);
         if (isnan(floats[i]))
-            floats[i] = (float)i / 1024 - 32;
+            floats[i] = (float)number / 1024 - 32;
     }
     WNNGraphBuilder builder = create_builder(context);
-    const uint32_t shape[] = {NUMBERS};
+    const uint32_t shape[] = {count, 1}, last[] = {1};
+    WNNReduceOptions mean = WNN_REDUCE_OPTIONS_INIT;
     WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
     descriptor.dataType = type;
-    descriptor.shape = (WNNUint32List){shape, 1};
+    descriptor.shape = (WNNUint32List){shape, 2};
+    mean.axes = (WNNUint32List){last, 1};
     WNNOperand x = wnnGraphBuilderInput(builder, view("x"), &descriptor);
+    x = reduces ? wnnGraphBuilderReduceMean(builder, x, &mean) : x;
     WNNNamedOperand output = {view("y"), function->make(builder, x, type)};
     WNNGraph graph = build_outputs(context, builder, 1, &output);
-    WNNNamedBuffer from = {view("x"), half ? (void *)halves : floats, NUMBERS * size, type},
-                   to = {view("y"), half ? (void *)half_results : float_results, NUMBERS * size, type};
+    WNNNamedBuffer from = {view("x"), half ? (void *)halves : floats, count * size, type},
+                   to = {view("y"), half ? (void *)half_results : float_results, count * size, type};
     compute_buffers(context, graph, 1, &from, 1, &to);
     double most = 0, limit = half ? function->half_units : function->units;
-    for (uint32_t i = 0; i < NUMBERS; i++) {
-        double in = half ? wnn_half_to_float(halves[i]) : floats[i], exact = function->exact(in),
-               y = half ? wnn_half_to_float(half_results[i]) : float_results[i],
+    for (uint32_t i = 0; i < count; i++) {
+        double given = half ? wnn_half_to_float(halves[i]) : floats[i], in = reduces ? given + 0.0 : given,
+               exact = function->exact(in), y = half ? wnn_half_to_float(half_results[i]) : float_results[i],
                units = units_between(y, exact, half);
         if (!half && !is_fair(function, in, exact))
             continue;
@@ -248,7 +254,8 @@ static void test_function(WNNContext context, const struct function *function, W
         }
         most = units > most ? units : most;
     }
-    printf("%-14s %s: %.3f units\n", function->name, half ? "float16" : "float32", most);
+    printf("%-14s %s%s: %.3f units\n", function->name, half ? "float16" : "float32", reduces ? ", fused" : "",
+           most);
     wnnGraphRelease(graph);
     wnnGraphBuilderRelease(builder);
 }
@@ -261,9 +268,9 @@ int main(int argc, char **argv)
     descriptor.deviceType = WNNDeviceType_GPU;
     if (wnnCreateContext(&descriptor, &context) != WNNStatus_Success)
         return cases_skip("there is no device");
-    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
-        CASE(test_function(context, &functions[i], WNNDataType_Float32));
-        CASE(test_function(context, &functions[i], WNNDataType_Float16));
+    for (size_t i = 0; i < 2 * sizeof functions / sizeof functions[0]; i++) {
+        CASE(test_function(context, &functions[i / 2], WNNDataType_Float32, i % 2));
+        CASE(test_function(context, &functions[i / 2], WNNDataType_Float16, i % 2));
     }
     wnnContextRelease(context);
     return cases_end();

@@ -22,8 +22,8 @@ float sigmoid_half(float x)
 float tanh_half(float x)
 {
     float a = abs(x);
-    precise float e = exp2((a > 10.0 ? 10.0 : a) * -2.88539008), y = (1.0 - e) / (1.0 + e);
-    return a < 0.0078125 ? x : kept_nan(x, with_sign(y, x));
+    precise float e = exp2((a > 10.0 ? 10.0 : a) * -2.88539008), y = a < 0.0078125 ? a : (1.0 - e) / (1.0 + e);
+    return kept_nan(x, with_sign(y, x)); // a choice behind the sign becomes 0 in LLVM 15 for Zen 5
 }
 
 //: erf_half
