@@ -275,6 +275,28 @@ static void record_lines(struct recording *r)
     output(r, wnnGraphBuilderCast(b, wnnGraphBuilderMul(b, gates, ups, NULL), WNNDataType_Float32, NULL));
 }
 
+// A few rows of float16 (n) by weights of float16 and of 4 bits.
+static void record_few_rows(struct recording *r)
+{
+    enum {
+        TERMS = 96,
+        COLUMNS = 64
+    };
+    static const uint32_t dims[] = {TERMS, COLUMNS}, blocks[] = {TERMS / 32, COLUMNS};
+    uint8_t integers[TERMS * COLUMNS / 2];
+    WNNGraphBuilder b = r->builder;
+    WNNOperandDescriptor descriptor = {NULL, WNNDataType_Uint4, {dims, 2}};
+    for (size_t i = 0; i < sizeof integers; i++)
+        integers[i] = (uint8_t)(i * 2654435761u >> 9);
+    WNNOperand x = halves(r, INPUT(r, NAME(0), 128)), q, zero;
+    x = wnnGraphBuilderRelu(b, wnnGraphBuilderMatmul(b, x, halves(r, CONSTANT(r, 128, TERMS)), NULL), NULL);
+    q = wnnGraphBuilderConstant(b, &descriptor, integers, sizeof integers);
+    descriptor.shape = (WNNUint32List){blocks, 2};
+    zero = wnnGraphBuilderConstant(b, &descriptor, integers, TERMS / 32 * COLUMNS / 2);
+    q = wnnGraphBuilderDequantizeLinear(b, q, halves(r, CONSTANT(r, TERMS / 32, COLUMNS)), zero, NULL);
+    output(r, wnnGraphBuilderCast(b, wnnGraphBuilderMatmul(b, x, q, NULL), WNNDataType_Float32, NULL));
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Running
 // ---------------------------------------------------------------------------------------------------------------
@@ -481,6 +503,10 @@ static void test_matrices(void)
     static const uint32_t sizes[][MAX_NAMES] = {{12}, {34}, {40}, {100}, {71}, {9}, {141}};
     backend = vulkan_matrices();
     run(&subject, 1, sizeof sizes / sizeof sizes[0], 0, sizes);
+    // As many matrices take them: up to eight rows, and up to 16.
+    static const uint32_t rows[][MAX_NAMES] = {{8}, {16}, {3}, {5}, {7}, {9}, {12}, {2}};
+    subject.record = record_few_rows;
+    run(&subject, 1, sizeof rows / sizeof rows[0], 6, rows);
     backend = &wnn_backend_vulkan;
 }
 

@@ -263,7 +263,7 @@ static void describe_invocations(struct shader *shader, const struct product *p,
     wnn_shader_define(shader, "JOINED", "%u", schedule->joined);
 }
 
-static void describe_units(struct shader *shader, const struct schedule *schedule)
+static void describe_units(struct shader *shader, const struct product *p, const struct schedule *schedule)
 {
     wnn_shader_matrices(shader, true);
     wnn_shader_include(shader, "places");
@@ -271,6 +271,7 @@ static void describe_units(struct shader *shader, const struct schedule *schedul
     wnn_shader_define(shader, "UNROLL", "%s",
                       shader->lowering->gpu->can.matrix_units == MATRIX_UNITS_EMULATED ? "[[dont_unroll]]"
                                                                                        : "[[unroll]]");
+    wnn_shader_fixed(shader, "EIGHTS", wnn_divide_up(p->rows, 8)); // all else is the same for as many
     wnn_shader_define(shader, "SUBGROUPS", "%uu", schedule->subgroups);
     wnn_shader_define(shader, "COLUMN_PARTS", "%uu", schedule->parts);
     wnn_shader_define(shader, "AHEAD", "%uu", schedule->ahead);
@@ -289,11 +290,11 @@ void wnn_lower_few_rows(struct lowering *lowering, const struct product *p)
     struct shader shader;
     wnn_shader_begin(&shader, lowering, on_units ? "few_rows_units" : "few_rows", SIZE_MAX);
     shader.local_size = schedule.local_size;
-    wnn_shader_fixed(&shader, "ROWS", p->rows);
+    wnn_shader_number_if(&shader, "ROWS", p->rows, !on_units);
     wnn_product_steps(&shader, p);
     wnn_shader_fixed(&shader, "OUT_ROW", p->out_row);
     if (on_units)
-        describe_units(&shader, &schedule);
+        describe_units(&shader, p, &schedule);
     else
         describe_invocations(&shader, p, &schedule);
     describe_rows(&shader, p);

@@ -6,10 +6,10 @@
 // the product, and what an invocation has of it lies along k, as the constants do.
 //
 // A subgroup meets AHEAD times SPAN terms of COLUMN_PARTS parts of 16 columns; while it multiplies them, the next are on
-// their way. Of each SPAN an invocation has a unit of every column of HELD, and the same terms of every eighth row. Which
-// of these terms a matrix calls its first is all the same, and is what is soonest made of words of integers.
+// their way. Of each SPAN an invocation has a unit of every column of HELD, and the same terms of a row of each of EIGHTS.
+// Which of these terms a matrix calls its first is all the same, and is what is soonest made of words of integers.
 
-#define PANELS      ((ROWS + 15u) / 16u)
+#define PANELS      ((EIGHTS + 1u) / 2u) // of 16 rows
 #define PANEL_ROWS  (PANELS * 16u)
 #define HELD        (2u * COLUMN_PARTS)   // columns of an invocation
 #define PLACES      (16u * COLUMN_PARTS)  // and of a work group,
@@ -183,7 +183,7 @@ void main()
             UNROLL for (uint w = 0u; w < UNIT / 8u; w++) {
                 uvec4 eights[2u * PANELS];
                 UNROLL for (uint r = 0u; r < 2u * PANELS; r++)
-                    eights[r] = r * 8u < ROWS && counts ? EIGHT_OF(from_rows[r], k + 8u * w) : uvec4(0u);
+                    eights[r] = r < EIGHTS && counts ? EIGHT_OF(from_rows[r], k + 8u * w) : uvec4(0u);
                 UNROLL for (uint q = 0u; q < 2u; q++) {
                     MATRIX_A weights[COLUMN_PARTS];
                     UNROLL for (uint c = 0u; c < COLUMN_PARTS; c++) {
