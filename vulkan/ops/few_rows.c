@@ -25,16 +25,11 @@ enum {
     SQUARES = 256,    // and those by which an invocation tells others of its part of a row
     // On matrix units, by parts of so many rows and columns; an H200 has been measured:
     PART = 16,
-    LEAST_UNIT_ROWS = 3,
-    MOST_QUANTIZED_ROWS = 48,   // beyond which rows take as long to read as weights,
-    MOST_FLOAT_ROWS = 16,       // or shared memory is as fast,
-    LEAST_UNIT_WORK = 1 << 22,  // multiplications,
-    MOST_FLOAT_BYTES = 1 << 27, // of weights, of which more are not well read in parts all at once
-    WIDE = 3200,                // columns from which on a subgroup has two parts of them,
-    WIDEST = 12800,             // or four, if rows are in several,
-    MOST_SUBGROUPS = 16,        // of a work group,
-    LEAST_SUBGROUPS = 4,        // if there are terms for them,
-    MANY_SUBGROUPS = 2112       // that a large device runs at once
+    WIDE = 3200,          // columns from which on a subgroup has two parts of them,
+    WIDEST = 12800,       // or four, if rows are in several,
+    MOST_SUBGROUPS = 16,  // of a work group,
+    LEAST_SUBGROUPS = 4,  // if there are terms for them,
+    MANY_SUBGROUPS = 2112 // that a large device runs at once
 };
 
 #define SHUFFLES                                                                                             \
@@ -123,20 +118,6 @@ static struct schedule choose(const struct capabilities *can, const struct produ
                                                                                               : 2;
     schedule.ahead = can->type == VK_PHYSICAL_DEVICE_TYPE_CPU ? 1 : steps < ahead ? steps : ahead;
     return schedule;
-}
-
-bool wnn_few_rows_suit_units(const struct capabilities *can, const struct node *node, const struct product *p,
-                             unsigned bits)
-{
-    uint64_t weights = (uint64_t)p->columns * p->inner;
-    bool half =
-        node->in[0]->type.type == WNNDataType_Float16 && node->out[0]->type.type == WNNDataType_Float16;
-    bool few = p->rows > 1 && p->rows <= (bits > 8 ? MOST_FLOAT_ROWS : MOST_QUANTIZED_ROWS);
-    // Rows that are read one element at a time cost more than is saved.
-    bool suits = p->rows >= LEAST_UNIT_ROWS && p->rows * weights >= LEAST_UNIT_WORK && p->a_inner == 1 &&
-                 p->a_row % 8 == 0 && (bits <= 8 || weights * bits / 8 <= MOST_FLOAT_BYTES);
-    return can->known_places && half && bits <= 16 && p->matrices == 1 && p->inner % 8 == 0 &&
-           !wnn_fused(node, 0) && few && (suits || can->always_matrices);
 }
 
 // As many subgroups as run at once, which are of few work groups if there are few columns. Of a work group

@@ -8,12 +8,6 @@
 
 #include "vulkan/ops/weights.h"
 
-// Whether the product of a node, with weights of so many bits, is better done on matrix units: of float16, by
-// devices of which it is known which invocation has what of a matrix. Weights of which not all of a unit have
-// one scale (wnn_has_single_scales) are not for them.
-bool wnn_few_rows_suit_units(const struct capabilities *can, const struct node *node,
-                             const struct product *product, unsigned bits);
-
 // Whether there is shared memory for the rows of a product, which are normalized there (tensor.deferred).
 bool wnn_few_rows_have_room(const struct capabilities *can, const struct product *product);
 

@@ -3,7 +3,6 @@
 
 #include "compiler/rewrite.h"
 #include "ops/expression.h"
-#include "vulkan/ops/few_rows.h"
 #include "vulkan/program/arrangement.h"
 
 #include <string.h>
@@ -14,7 +13,13 @@ enum {
     // Of few rows on matrix units: of float16, or quantized, of which floats have to be made in any case.
     MIN_UNIT_ROWS = 6,
     MIN_QUANTIZED_ROWS = 12,
-    MIN_UNIT_WORK = 1 << 25
+    MIN_UNIT_WORK = 1 << 25,
+    // Where the places of elements are known; an H200 has been measured.
+    MIN_KNOWN_ROWS = 3,
+    MAX_KNOWN_FLOAT_ROWS = 16,     // beyond which shared memory is as fast,
+    MAX_KNOWN_QUANTIZED_ROWS = 48, // or rows take as long to read as weights,
+    MIN_KNOWN_WORK = 1 << 22,
+    MAX_KNOWN_FLOAT_BYTES = 1 << 27 // of weights: parts of more are not well read all at once
 };
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -210,6 +215,21 @@ static bool has_few_rows(const struct gpu *gpu, const struct node *node, const s
            !(half && !wnn_fused(node, 0) && wnn_is_for_units(&gpu->can, p, quantized(node) != NULL));
 }
 
+// Whether few rows of float16 meet weights of so many bits on matrix units of which it is known who has what.
+static bool are_places_of_use(const struct capabilities *can, const struct node *node,
+                              const struct product *p, unsigned bits)
+{
+    uint64_t weights = (uint64_t)p->columns * p->inner;
+    bool quantized = bits <= 8, half = node->in[0]->type.type == WNNDataType_Float16 &&
+                                       node->out[0]->type.type == WNNDataType_Float16 && bits <= 16;
+    uint32_t most = quantized ? MAX_KNOWN_QUANTIZED_ROWS : MAX_KNOWN_FLOAT_ROWS;
+    // Rows that are read one element at a time cost more than is saved.
+    bool pays = p->rows >= MIN_KNOWN_ROWS && p->rows * weights >= MIN_KNOWN_WORK && p->a_inner == 1 &&
+                p->a_row % 8 == 0 && (quantized || weights * bits / 8 <= MAX_KNOWN_FLOAT_BYTES);
+    return can->known_places && half && !wnn_fused(node, 0) && p->matrices == 1 && p->inner % 8 == 0 &&
+           p->rows > 1 && p->rows <= most && (pays || can->always_matrices);
+}
+
 // Looks at the numbers of scales and zero points. What is promised is given back then, and had again when it
 // is uploaded. False: nobody has them, or there is no memory.
 static bool look_at_scales(const struct gpu *gpu, struct plan *plan, struct node *node,
@@ -242,7 +262,7 @@ static bool arrange(const struct gpu *gpu, struct plan *plan, struct node *node,
     struct product p = wnn_product_of(node);
     bool transposed = is_transposed(node);
     unsigned bits = wnn_dtype_bits(fused ? fused->from : node->in[1]->type.type);
-    bool on_units = wnn_few_rows_suit_units(&gpu->can, node, &p, bits),
+    bool on_units = are_places_of_use(&gpu->can, node, &p, bits),
          few = on_units || has_few_rows(gpu, node, &p);
     if (fused ? !wnn_takes_quantized(gpu, node)
               : wnn_fused(node, 1) || !few || node->in[0]->type.type != node->in[1]->type.type ||
