@@ -707,10 +707,10 @@ static bool knows_places(struct vulkan *vulkan)
     const uint32_t none[1] = {0};
     uint32_t out[WNN_PLACES] = {0};
     struct error ignored = {0};
-    // As in test_device, a device that is described does what those do that are known.
-    return wnn_may_know_places(&vulkan->gpu.can) &&
-           run_test(vulkan, &places, none, 1, out, WNN_PLACES, &ignored) &&
-           (vulkan->gpu.is_described || wnn_are_places(out));
+    const struct capabilities *can = &vulkan->gpu.can;
+    // The device itself must find the same, or it could not read how weights lie for it.
+    return wnn_may_know_places(can) && run_test(vulkan, &places, none, 1, out, WNN_PLACES, &ignored) &&
+           (vulkan->gpu.is_described ? wnn_are_described_places(can) : wnn_are_places(out));
 }
 
 // Matrix units that are wrong are as good as none. Before the first graph that could use them, since their

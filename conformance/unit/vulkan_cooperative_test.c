@@ -401,6 +401,10 @@ static void test_places(void)
     gpu.can.hides_places = true;
     REQUIRE(!wnn_may_know_places(&gpu.can));
     gpu.can.hides_places = false;
+    REQUIRE(!wnn_are_described_places(&gpu.can) || wnn_are_places(places));
+    const struct capabilities others[] = {{.vendor = 0x1002, .matrix_units = MATRIX_UNITS_KHR},
+                                          {.vendor = 0x10DE, .matrix_units = MATRIX_UNITS_KHR}};
+    REQUIRE(!wnn_are_described_places(&others[0]) && wnn_are_described_places(&others[1]));
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -8,8 +8,7 @@
 // ---------------------------------------------------------------------------------------------------------------
 
 enum {
-    VENDOR_INTEL = 0x8086,
-    VENDOR_NVIDIA = 0x10DE
+    VENDOR_INTEL = 0x8086
 };
 
 const char *wnn_gpu_vendor_name(uint32_t vendor)
@@ -19,17 +18,28 @@ const char *wnn_gpu_vendor_name(uint32_t vendor)
     static const struct {
         uint32_t id;
         const char *name;
-    } vendors[] = {{0x1002, "AMD"},           {0x1010, "Imagination Technologies"},
-                   {VENDOR_NVIDIA, "NVIDIA"}, {0x106B, "Apple"},
-                   {0x13B5, "Arm"},           {0x1414, "Microsoft"},
-                   {0x144D, "Samsung"},       {0x14E4, "Broadcom"},
-                   {0x15AD, "VMware"},        {0x19E5, "Huawei"},
-                   {0x1AE0, "Google"},        {0x1AF4, "Red Hat (virtio)"},
-                   {0x1EB5, "Samsung"},       {0x5143, "Qualcomm"},
-                   {VENDOR_INTEL, "Intel"},   {0x10001, "Vivante"},
-                   {0x10002, "VeriSilicon"},  {0x10003, "Kazan"},
-                   {0x10004, "Codeplay"},     {0x10005, "Mesa"},
-                   {0x10006, "PoCL"},         {0x10007, "Mobileye"}};
+    } vendors[] = {{0x1002, "AMD"},
+                   {0x1010, "Imagination Technologies"},
+                   {GPU_VENDOR_NVIDIA, "NVIDIA"},
+                   {0x106B, "Apple"},
+                   {0x13B5, "Arm"},
+                   {0x1414, "Microsoft"},
+                   {0x144D, "Samsung"},
+                   {0x14E4, "Broadcom"},
+                   {0x15AD, "VMware"},
+                   {0x19E5, "Huawei"},
+                   {0x1AE0, "Google"},
+                   {0x1AF4, "Red Hat (virtio)"},
+                   {0x1EB5, "Samsung"},
+                   {0x5143, "Qualcomm"},
+                   {VENDOR_INTEL, "Intel"},
+                   {0x10001, "Vivante"},
+                   {0x10002, "VeriSilicon"},
+                   {0x10003, "Kazan"},
+                   {0x10004, "Codeplay"},
+                   {0x10005, "Mesa"},
+                   {0x10006, "PoCL"},
+                   {0x10007, "Mobileye"}};
     for (size_t i = 0; i < sizeof vendors / sizeof vendors[0]; i++)
         if (vendors[i].id == vendor)
             return vendors[i].name;
@@ -48,7 +58,7 @@ const char *wnn_gpu_vendor_name(uint32_t vendor)
 
 void wnn_gpu_driver_version(uint32_t vendor, uint32_t driver, uint32_t version, struct text *text)
 {
-    if (driver == VK_DRIVER_ID_NVIDIA_PROPRIETARY || (driver == 0 && vendor == VENDOR_NVIDIA)) {
+    if (driver == VK_DRIVER_ID_NVIDIA_PROPRIETARY || (driver == 0 && vendor == GPU_VENDOR_NVIDIA)) {
         // 10, 8, 8 and 6 bits. NVIDIA writes all but the first with two digits, and leaves zeros at the end
         // out.
         const unsigned parts[] = {version >> 22, version >> 14 & 0xFF, version >> 6 & 0xFF, version & 0x3F};

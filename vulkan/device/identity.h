@@ -7,6 +7,10 @@
 
 #include "vulkan/device/device.h"
 
+enum {
+    GPU_VENDOR_NVIDIA = 0x10DE
+};
+
 // Fills in what the physical device says of itself. Not `usable`, `index`, `deviceType` and `nextInChain`,
 // which are left as they are; all else must be zero.
 void wnn_gpu_identify(struct gpu *gpu, VkPhysicalDevice physical, WNNDeviceInfo *info);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vulkan/ops/attention_tiles.h"
 
+#include "vulkan/device/identity.h"
 #include "vulkan/ops/matrix_units.h"
 
 enum {
@@ -286,4 +287,9 @@ bool wnn_are_places(const uint32_t places[WNN_PLACES])
         known = known && places[i] == (matrix < 2 ? row * 16 + column : column * 16 + row);
     }
     return known;
+}
+
+bool wnn_are_described_places(const struct capabilities *can)
+{
+    return can->matrix_units == MATRIX_UNITS_EMULATED || can->vendor == GPU_VENDOR_NVIDIA;
 }
