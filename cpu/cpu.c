@@ -234,7 +234,7 @@ static bool prefers_nhwc(const struct node *node, uint32_t groups)
            wnn_op_work((enum op)node->op, node->in, &node->out[0]->type, 1, node->attrs) > 1u << 22;
 }
 
-// Sums of images that are pooled whole are those of rows or of columns, both of which are fast; maxima of
+// Sums of images that are pooled whole are sums of rows or of columns, both of which are fast; maxima of
 // short rows are not.
 static bool any_layout(const struct node *node)
 {

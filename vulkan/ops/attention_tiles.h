@@ -63,7 +63,7 @@ enum {
 bool wnn_may_know_places(const struct capabilities *can);
 void wnn_lower_places(struct lowering *lowering);
 bool wnn_are_places(const uint32_t places[WNN_PLACES]);
-// Of a device that is described, which cannot be asked: what those of its vendor say.
+// Of a device that is described, which cannot be asked: what its vendor's devices say.
 bool wnn_are_described_places(const struct capabilities *can);
 
 // <name>_index(matrix) and <name>_row_index(m): where a matrix begins, and row m in it.

@@ -220,8 +220,9 @@ static bool are_places_of_use(const struct capabilities *can, const struct node 
                               const struct product *p, unsigned bits)
 {
     uint64_t weights = (uint64_t)p->columns * p->inner;
-    bool quantized = bits <= 8, half = node->in[0]->type.type == WNNDataType_Float16 &&
-                                       node->out[0]->type.type == WNNDataType_Float16 && bits <= 16;
+    bool quantized = bits <= 8;
+    bool half = node->in[0]->type.type == WNNDataType_Float16 &&
+                node->out[0]->type.type == WNNDataType_Float16 && bits <= 16;
     uint32_t most = quantized ? MAX_KNOWN_QUANTIZED_ROWS : MAX_KNOWN_FLOAT_ROWS;
     // Rows that are read one element at a time cost more than is saved.
     bool pays = p->rows >= MIN_KNOWN_ROWS && p->rows * weights >= MIN_KNOWN_WORK && p->a_inner == 1 &&
@@ -262,11 +263,10 @@ static bool arrange(const struct gpu *gpu, struct plan *plan, struct node *node,
     struct product p = wnn_product_of(node);
     bool transposed = is_transposed(node);
     unsigned bits = wnn_dtype_bits(fused ? fused->from : node->in[1]->type.type);
-    bool on_units = are_places_of_use(&gpu->can, node, &p, bits),
-         few = on_units || has_few_rows(gpu, node, &p);
+    bool on_units = are_places_of_use(&gpu->can, node, &p, bits), few = has_few_rows(gpu, node, &p);
     if (fused ? !wnn_takes_quantized(gpu, node)
-              : wnn_fused(node, 1) || !few || node->in[0]->type.type != node->in[1]->type.type ||
-                    !suits(gpu, node, &p, bits))
+              : wnn_fused(node, 1) || !(few || on_units) ||
+                    node->in[0]->type.type != node->in[1]->type.type || !suits(gpu, node, &p, bits))
         return true;
     // Transposing floats that others use too would take much memory; integers are small.
     if (!fused && !transposed && node->in[1]->uses != 1)
@@ -280,7 +280,7 @@ static bool arrange(const struct gpu *gpu, struct plan *plan, struct node *node,
     if (fused)
         describe_blocks(choice, node, &p, fused);
     choice->on_units = on_units && wnn_has_single_scales(choice, bits, wnn_weight_unit(bits));
-    choice->few_rows = choice->on_units || has_few_rows(gpu, node, &p);
+    choice->few_rows = choice->on_units || few;
     node->choice = choice;
     return transposed || turn_all(graph, node, fused) || wnn_fail_memory(error);
 }

@@ -94,12 +94,9 @@ float total(float x)
 
 #else
 // What is read stays where it is.
-#define OWN (PART_M * PART_N / SUBGROUP)
-struct Sum { float own[OWN]; };
 struct Place { uint index, pitch, turned; };
 #define MATRIX_A Place
 #define MATRIX_B Place
-#define MATRIX_SUM Sum
 #define SHRINKS(factor) (factor)
 #define READ_A(matrix, index, pitch) matrix = Place(index, pitch, 0u)
 #define READ_B(matrix, index, pitch, turned) matrix = Place(index, pitch, uint(turned))
@@ -110,13 +107,6 @@ uint place_of(uint e)
 {
     uint lane = gl_LocalInvocationIndex % SUBGROUP;
     return (FIRST_ROW(lane) + ROW_IN(e) * 8u) * PART_N + FIRST_COLUMN(lane) + COLUMN_IN(e);
-}
-Sum all_of(float x)
-{
-    Sum sum;
-    for (uint e = 0u; e < OWN; e++)
-        sum.own[e] = x;
-    return sum;
 }
 Sum shrink(Sum x, Sum y)
 {

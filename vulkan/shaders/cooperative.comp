@@ -176,20 +176,10 @@ spirv_instruction(id = 129) MATRIX_SUM add_sums(MATRIX_SUM x, MATRIX_SUM y);
 
 #else
 // What is read stays where it is; an invocation has every SUBGROUP-th of the sums.
-#define OWN (PART_M * PART_N / SUBGROUP)
-struct Sum { float own[OWN]; };
 #define MATRIX_A uint
 #define MATRIX_B uint
-#define MATRIX_SUM Sum
 #define READ_A(matrix, index) matrix = index
 #define READ_B(matrix, index) matrix = index
-Sum all_of(float x)
-{
-    Sum sum;
-    for (uint e = 0u; e < OWN; e++)
-        sum.own[e] = x;
-    return sum;
-}
 Sum add_sums(Sum x, Sum y)
 {
     for (uint e = 0u; e < OWN; e++)

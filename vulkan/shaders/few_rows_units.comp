@@ -13,7 +13,7 @@
 #define PANEL_ROWS  (PANELS * 16u)
 #define HELD        (2u * COLUMN_PARTS)   // columns of an invocation
 #define PLACES      (16u * COLUMN_PARTS)  // and of a work group,
-#define OWN         (PLACES / B_OPERANDS) // that are no partner's
+#define PLAIN       (PLACES / B_OPERANDS) // that are no partner's
 #define PITCH       (PLACES + 4u)
 #define SPAN        (4u * UNIT)
 #define STEP        (AHEAD * SPAN)
@@ -27,25 +27,15 @@
 shared float pool[SUBGROUPS * PANEL_ROWS * PITCH];
 
 #if MATRICES == EMULATED
-// An invocation has what it would of matrices that are known; of operands four pairs.
+// An invocation has what it would of matrices that are known: of operands four pairs.
 struct Pairs { uint words[4]; };
-struct Sum { float own[8]; };
 #define MATRIX_A Pairs
 #define MATRIX_B Pairs
-#define MATRIX_SUM Sum
 #define PUT_PAIR(matrix, e, pair) { matrix.words[(e) / 2] = pair; }
 #define PUT_SECOND_PAIR PUT_PAIR
 #define element_of(sum, e) sum.own[e]
 
 shared uint exchanged[INVOCATIONS * 8u];
-
-Sum all_of(float x)
-{
-    Sum sum;
-    for (uint e = 0u; e < 8u; e++)
-        sum.own[e] = x;
-    return sum;
-}
 
 // Element k of a row of the first operand, or from `pair` 4 on of a column of the second.
 float exchanged_at(uint row, uint k, uint pair)
@@ -160,10 +150,10 @@ float sum_of(uint m, uint n)
 void main()
 {
     uint self = gl_LocalInvocationIndex, matrix = gl_WorkGroupID.z, line = FIRST_ROW(LANE), lane = LANE % 4u;
-    uint begin = gl_WorkGroupID.x * OWN, from_a = a_index(matrix), from_b = b_index(matrix);
+    uint begin = gl_WorkGroupID.x * PLAIN, from_a = a_index(matrix), from_b = b_index(matrix);
     uint columns[HELD], from_rows[2u * PANELS];
     UNROLL for (uint c = 0u; c < HELD; c++)
-        columns[c] = min(begin + (c * 8u + line) % OWN, COLUMNS - 1u);
+        columns[c] = min(begin + (c * 8u + line) % PLAIN, COLUMNS - 1u);
     UNROLL for (uint r = 0u; r < 2u * PANELS; r++)
         from_rows[r] = from_a + min(r * 8u + line, ROWS - 1u) * A_ROW; // whose results nobody writes may be any
     MATRIX_SUM sums[COLUMN_PARTS * PANELS];
@@ -217,15 +207,15 @@ void main()
         }
     barrier();
     uint from_out = out_index(matrix);
-    for (uint i = self * PER; i < ROWS * OWN; i += INVOCATIONS * PER) {
-        uint m = i / OWN, n = i % OWN, at = from_out + m * OUT_ROW + begin + n;
+    for (uint i = self * PER; i < ROWS * PLAIN; i += INVOCATIONS * PER) {
+        uint m = i / PLAIN, n = i % PLAIN, at = from_out + m * OUT_ROW + begin + n;
         if (begin + n >= COLUMNS) // a multiple of PER
             continue;
         WORD word = WORD(0u);
         UNROLL for (uint d = 0u; d < PER; d++) {
             float sum = sum_of(m, n + d);
 #if PAIRED
-            partner = partner_of(sum_of(m, n + d + OWN), at + d);
+            partner = partner_of(sum_of(m, n + d + PLAIN), at + d);
 #endif
             put(word, d, finish(scaled(sum, at + d), at + d));
         }

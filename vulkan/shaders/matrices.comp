@@ -38,6 +38,17 @@ spirv_instruction(id = 80) MATRIX_SUM all_of(float x);
 #endif
 
 #if MATRICES == EMULATED
+// An invocation has so many of the sums.
+#define OWN (PART_M * PART_N / SUBGROUP)
+struct Sum { float own[OWN]; };
+#define MATRIX_SUM Sum
+Sum all_of(float x)
+{
+    Sum sum;
+    for (uint e = 0u; e < OWN; e++)
+        sum.own[e] = x;
+    return sum;
+}
 #define SUBGROUP_INDEX (gl_LocalInvocationIndex / SUBGROUP)
 #define LANE (gl_LocalInvocationIndex % SUBGROUP)
 #else
