@@ -291,6 +291,7 @@ void wnn_lower_few_rows(struct lowering *lowering, const struct product *p)
     wnn_shader_map(&shader, "out", p->rank, p->dims, p->out_steps, 0);
     wnn_product_scale(&shader, p, false);
     wnn_shader_output(&shader, p->out, FORM_VALUE, lowering->fused);
+    wnn_shader_include(&shader, "few_rows_ends");
     uint32_t columns = on_units ? schedule.parts * PART : schedule.groups * schedule.side; // of a work group
     wnn_shader_end_grid(&shader, wnn_divide_up(all.columns, columns), 1, 1);
 }

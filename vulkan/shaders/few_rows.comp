@@ -116,23 +116,6 @@ void load_row(uint at, out vec4 row[SPAN])
 #endif
 }
 
-// A pack of column c of an invocation, which is column n, at term k, and what all of its weights have in common.
-void load_weights(uint c, uint n, uint from_b, uint k, out PACK pack, out float scale, out float zero)
-{
-    uint at = from_b + n * B_COLUMN + k;
-#if PAIRED
-    if (c >= OWN) {
-        pack = partner_pack(at);
-        scale = partner_scale_at(n, k);
-        zero = partner_zero_at(n, k);
-        return;
-    }
-#endif
-    pack = b_pack(at);
-    scale = SINGLE_SCALE == 1 ? scale_at(n, k) : 1.0;
-    zero = SINGLE_SCALE == 1 ? zero_at(n, k) : 0.0;
-}
-
 #if FIXED
 #define STEPS ((INNER + STEP - 1u) / STEP)
 
@@ -151,7 +134,7 @@ bool add_fixed(uint lane, uint columns[SIDE], uint from_a, uint from_b, inout fl
         Block block = Block(0.0, 0.0);
         ivec3 total = ivec3(0);
         [[unroll]] for (uint c = 0u; c < AHEAD; c++)
-            load_weights(c, columns[c], from_b, k, packs[c], scales[c], zeros[c]);
+            load_weights(c >= OWN, columns[c], from_b, k, packs[c], scales[c], zeros[c]);
         [[unroll]] for (uint s = 0u; s < WEIGHT_QUADS; s += SPAN) {
             load_row(TERM(0u, k + 4u * s), span);
             [[unroll]] for (uint q = 0u; q < SPAN; q++) {
@@ -171,7 +154,7 @@ bool add_fixed(uint lane, uint columns[SIDE], uint from_a, uint from_b, inout fl
         float all = together(total);
         [[unroll]] for (uint c = 0u; c < SIDE; c++) {
             if (c + AHEAD < SIDE)
-                load_weights(c + AHEAD, columns[c + AHEAD], from_b, k, packs[c + AHEAD], scales[c + AHEAD],
+                load_weights(c + AHEAD >= OWN, columns[c + AHEAD], from_b, k, packs[c + AHEAD], scales[c + AHEAD],
                              zeros[c + AHEAD]);
             ivec3 first = ivec3(0), second = ivec3(0); // second: 16 times as much
             [[unroll]] for (uint q = 0u; q < WEIGHT_QUADS; q += 2u) {
@@ -194,7 +177,7 @@ void add_one_by_one(uint lane, uint columns[SIDE], uint from_a, uint from_b, out
         for (uint k = lane * UNIT; k < INNER; k += STEP) {
             PACK pack;
             float scale, zero, part = 0.0;
-            load_weights(c, columns[c], from_b, k, pack, scale, zero);
+            load_weights(c >= OWN, columns[c], from_b, k, pack, scale, zero);
             for (uint w = 0u; w < UNIT / 8u; w++) {
                 uint word = word_of(pack, w) ^ FLIPPED;
                 [[unroll]] for (uint e = 0u; e < 8u; e++)
@@ -257,8 +240,8 @@ void main()
         float scales[AHEAD][SIDE], zeros[AHEAD][SIDE];
         [[unroll]] for (uint i = 0u; i < AHEAD; i++)
             [[unroll]] for (uint c = 0u; c < SIDE; c++)
-                load_weights(c, columns[c], from_b, min(first + i * STEP, INNER - UNIT), packs[i][c], scales[i][c],
-                             zeros[i][c]);
+                load_weights(c >= OWN, columns[c], from_b, min(first + i * STEP, INNER - UNIT), packs[i][c],
+                             scales[i][c], zeros[i][c]);
         [[unroll]] for (uint i = 0u; i < AHEAD; i++) {
             uint k = first + i * STEP;
             if (k < INNER) {
@@ -297,19 +280,5 @@ void main()
         }
 #endif
     barrier();
-    uint from_out = out_index(matrix);
-    for (uint i = self * PER; i < ROWS * PLACES; i += gl_WorkGroupSize.x * PER) {
-        uint m = i / PLACES, n = i % PLACES, at = from_out + m * OUT_ROW + begin + n;
-        if (begin + n >= COLUMNS) // a multiple of PER
-            continue;
-        WORD word = WORD(0u);
-        [[unroll]] for (uint d = 0u; d < PER; d++) {
-            float sum = sum_of(m, n + d, 0u);
-#if PAIRED
-            partner = partner_of(sum_of(m, n + d, OWN), at + d);
-#endif
-            put(word, d, finish(scaled(sum, at + d), at + d));
-        }
-        store(at / PER, word);
-    }
+    write_results(matrix, begin, PLACES, OWN);
 }

@@ -5,9 +5,10 @@
 // invocation waits for another before sums are added up. Matrices lie the other way round: a row of one is a column of
 // the product, and what an invocation has of it lies along k, as the constants do.
 //
-// A subgroup meets AHEAD times SPAN terms of COLUMN_PARTS parts of 16 columns; while it multiplies them, the next are on
-// their way. Of each SPAN an invocation has a unit of every column of HELD, and the same terms of a row of each of EIGHTS.
-// Which of these terms a matrix calls its first is all the same, and is what is soonest made of words of integers.
+// A subgroup meets AHEAD times SPAN terms of COLUMN_PARTS parts of 16 columns; while it multiplies them, the next are
+// on their way. Of each SPAN an invocation has a unit of every column of HELD, and the same terms of a row of each of
+// EIGHTS. Which of these terms a matrix calls its first is all the same, and is what is soonest made of words of
+// integers.
 
 #define PANELS      ((EIGHTS + 1u) / 2u) // of 16 rows
 #define PANEL_ROWS  (PANELS * 16u)
@@ -18,7 +19,6 @@
 #define SPAN        (4u * UNIT)
 #define STEP        (AHEAD * SPAN)
 #define STRIDE      (SUBGROUPS * STEP)
-#define INVOCATIONS (SUBGROUPS * SUBGROUP)
 
 // Emulated, subgroups wait for one another, and none may be done before the others.
 #define UNEVEN      (INNER % STEP != 0u || MATRICES == EMULATED)
@@ -35,7 +35,7 @@ struct Pairs { uint words[4]; };
 #define PUT_SECOND_PAIR PUT_PAIR
 #define element_of(sum, e) sum.own[e]
 
-shared uint exchanged[INVOCATIONS * 8u];
+shared uint exchanged[SUBGROUPS * SUBGROUP * 8u];
 
 // Element k of a row of the first operand, or from `pair` 4 on of a column of the second.
 float exchanged_at(uint row, uint k, uint pair)
@@ -115,41 +115,24 @@ uvec2 pairs_of_row(uvec4 eight, uint q)
 #define PUT_PAIRS(PUT, matrix, upper, lower)                                                                         \
     PUT(matrix, 0, upper.x) PUT(matrix, 2, upper.y) PUT(matrix, 4, lower.x) PUT(matrix, 6, lower.y)
 
-// A unit of column c of an invocation, which is column n, at term k, and what all of its weights have in common.
-void load_unit(uint c, uint n, uint from_b, uint k, out PACK pack, out float scale, out float zero)
-{
-    uint at = from_b + n * B_COLUMN + k;
-#if PAIRED
-    if (c >= HELD / 2u) {
-        pack = partner_pack(at);
-        scale = partner_scale_at(n, k);
-        zero = partner_zero_at(n, k);
-        return;
-    }
-#endif
-    pack = b_pack(at);
-    scale = scale_at(n, k);
-    zero = zero_at(n, k);
-}
-
+// A unit is a pack.
 #define LOAD(first)                                                                                                  \
     UNROLL for (uint i = 0u; i < AHEAD; i++)                                                                         \
         UNROLL for (uint c = 0u; c < HELD; c++)                                                                      \
-            load_unit(c, columns[c], from_b, min((first) + i * SPAN, INNER - UNIT), next[i * HELD + c],              \
-                      next_scales[i * HELD + c], next_zeros[i * HELD + c]);
+            load_weights(c >= HELD / B_OPERANDS, columns[c], from_b, min((first) + i * SPAN, INNER - UNIT),          \
+                         next[i * HELD + c], next_scales[i * HELD + c], next_zeros[i * HELD + c]);
 
-// Of row m and column n of the work group.
-float sum_of(uint m, uint n)
+float sum_of(uint m, uint n, uint more)
 {
     float sum = 0.0;
     UNROLL for (uint part = 0u; part < SUBGROUPS; part++)
-        sum += pool[(part * PANEL_ROWS + m) * PITCH + n];
+        sum += pool[(part * PANEL_ROWS + m) * PITCH + n + more];
     return sum;
 }
 
 void main()
 {
-    uint self = gl_LocalInvocationIndex, matrix = gl_WorkGroupID.z, line = FIRST_ROW(LANE), lane = LANE % 4u;
+    uint matrix = gl_WorkGroupID.z, line = FIRST_ROW(LANE), lane = LANE % 4u;
     uint begin = gl_WorkGroupID.x * PLAIN, from_a = a_index(matrix), from_b = b_index(matrix);
     uint columns[HELD], from_rows[2u * PANELS];
     UNROLL for (uint c = 0u; c < HELD; c++)
@@ -206,19 +189,5 @@ void main()
             FOR_ELEMENTS(LAY)
         }
     barrier();
-    uint from_out = out_index(matrix);
-    for (uint i = self * PER; i < ROWS * PLAIN; i += INVOCATIONS * PER) {
-        uint m = i / PLAIN, n = i % PLAIN, at = from_out + m * OUT_ROW + begin + n;
-        if (begin + n >= COLUMNS) // a multiple of PER
-            continue;
-        WORD word = WORD(0u);
-        UNROLL for (uint d = 0u; d < PER; d++) {
-            float sum = sum_of(m, n + d);
-#if PAIRED
-            partner = partner_of(sum_of(m, n + d + PLAIN), at + d);
-#endif
-            put(word, d, finish(scaled(sum, at + d), at + d));
-        }
-        store(at / PER, word);
-    }
+    write_results(matrix, begin, PLAIN, PLAIN);
 }
