@@ -349,6 +349,34 @@ static void test_units(void)
     wnnContextRelease(context);
 }
 
+// Tiles of more rows, of packs of every size and of blocks that have none.
+static void test_packs(void)
+{
+    static const struct form forms[] = {
+        {50, 544, 130, 32, 1, WNNDataType_Uint4, .zero = ZERO_EACH, .row = ROW_LARGE, .scale = SCALE_TINY},
+        {130, 304, 130, 16, 1, WNNDataType_Int4, .transposed = true, .zero = ZERO_SAME, .relu = true},
+        {66, 1032, 34, 24, 2, WNNDataType_Uint4, .zero = ZERO_EACH},
+        {49, 1032, 34, 4, 1, WNNDataType_Int4, .zero = ZERO_EACH},
+        {70, 336, 98, 48, 1, WNNDataType_Int8, .zero = ZERO_EACH, .row = ROW_LARGE, .scale = SCALE_TINY},
+        {52, 264, 130, 264, 130, WNNDataType_Uint8, .bias = true, .zero = ZERO_SAME},
+        {64, 520, 66, 2, 1, WNNDataType_Uint8, .parted = true, .residual = true},
+    };
+    WNNContext context = create_on(vulkan_matrices()), hidden = create_on(vulkan_places_hidden()),
+               reference = create_on(&wnn_backend_reference);
+    REQUIRE(context && hidden && reference);
+    taken = 0;
+    for (unsigned i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        double tolerance = forms[i].residual ? 2e-3 : 0; // see test_random
+        compare_form(context, reference, &forms[i], WNNDataType_Float16, tolerance);
+        compare_form(hidden, reference, &forms[i], WNNDataType_Float16, tolerance);
+        compare_form(context, reference, &forms[i], WNNDataType_Float32, 0);
+    }
+    REQUIRE_EQUAL_INT(taken, 3 * sizeof forms / sizeof forms[0]);
+    wnnContextRelease(reference);
+    wnnContextRelease(hidden);
+    wnnContextRelease(context);
+}
+
 // Rows of all kinds, of which whole numbers can be made or cannot, by weights of which some are 0.
 static void test_rows(void)
 {
@@ -409,6 +437,7 @@ int main(int argc, char **argv)
     CASE(test_long(vulkan_minimal()));
     CASE(test_long(vulkan_matrices()));
     CASE(test_units());
+    CASE(test_packs());
     CASE(test_rows());
     CASE(test_rounding(false));
     CASE(test_rounding(true));

@@ -25,7 +25,7 @@
 // What multiplies matrices by itself.
 enum matrix_units {
     MATRIX_UNITS_NONE,
-    MATRIX_UNITS_KHR, // these numbers are those of kernels/cooperative.comp
+    MATRIX_UNITS_KHR, // these numbers are those of shaders/matrices.comp
     MATRIX_UNITS_NV,
     MATRIX_UNITS_EMULATED
 };

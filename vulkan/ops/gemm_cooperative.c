@@ -115,18 +115,27 @@ static void add_run(struct shader *shader, const char *name, unsigned binding)
                     name, binding);
 }
 
-// Of a product's weights.
-static void add_weights(struct shader *shader, const struct product *p)
+// Weights that an invocation reads together, which share a scale, and makes floats of on their way to shared
+// memory; or 0: floats are made of them when they are read, eight at a time.
+static uint32_t choose_pack(const struct product *p, const struct cooperative_tile *tile, uint32_t subgroup)
 {
-    wnn_shader_weights(shader, p, wnn_weight_unit(8), true);
-    wnn_shader_text(shader,
-                    "#define b_whole(at) b_chunk((at) << 3, 8u)\n"
-                    "Chunk b_chunk(uint at, uint rest)\n{\nvec4 low = b_quad(at), high = b_quad(at + 4u);\n"
-                    "return %s;\n}\n",
-                    p->out->type == WNNDataType_Float16
-                        ? "uvec4(stored_halves(low.xy), stored_halves(low.zw), stored_halves(high.xy), "
-                          "stored_halves(high.zw))"
-                        : "Chunk(low, high)");
+    unsigned bits = wnn_dtype_bits(p->b->fused->from);
+    uint32_t invocations = wnn_cooperative_subgroups(tile) * subgroup, unit = 128 / bits;
+    while (unit >= 8 &&
+           (p->inner % unit != 0 || !wnn_has_single_scales(p->weights, bits, unit) || tile->k % unit != 0 ||
+            invocations % (tile->k / unit) != 0 || tile->n * (tile->k / unit) % invocations != 0))
+        unit /= 2;
+    return unit >= 8 ? unit : 0;
+}
+
+// Of a product's weights.
+static void add_weights(struct shader *shader, const struct product *p, uint32_t pack)
+{
+    bool half = p->out->type == WNNDataType_Float16;
+    wnn_shader_weights(shader, p, pack > 0 ? pack : wnn_weight_unit(8), true);
+    wnn_shader_define(shader, "PAIRS", "%d",
+                      half && (!p->weights->exact || shader->lowering->gpu->can.known_places));
+    wnn_shader_include(shader, "weight_chunks");
 }
 
 static void describe_tile(struct shader *shader, const struct cooperative_schedule *schedule)
@@ -239,6 +248,8 @@ static void multiply(struct lowering *lowering, const struct product *p,
     wnn_shader_define(&shader, "B_OPERANDS", "%uu", partner ? 2 : 1);
     // Not of sizes that come late; those of b may be known all the same.
     const struct cooperative_tile *tile = &schedule->tile;
+    uint32_t pack = p->weights ? choose_pack(p, tile, lowering->gpu->can.subgroup) : 0;
+    wnn_shader_define(&shader, "HOLDS_PACKS", "%d", pack > 0);
     unsigned a_unit = unit_of(p->a, g ? pixel_steps : a_steps, g ? 4 : 2, p->rank, p->a_steps),
              b_unit = p->weights ? 8 : unit_of(p->b, b_steps, 2, p->rank, p->b_steps),
              other_unit = partner ? unit_of(&partner->in[1], b_steps, 2, p->rank, p->b_steps) : b_unit;
@@ -259,7 +270,7 @@ static void multiply(struct lowering *lowering, const struct product *p,
     wnn_shader_map(&shader, "out", p->rank, p->dims, p->out_steps, 0);
     unsigned a = add_operand(&shader, "a", p->a, a_unit, past), b = 0;
     if (p->weights)
-        add_weights(&shader, p);
+        add_weights(&shader, p, pack);
     else
         b = add_operand(&shader, "b", p->b, b_unit, past);
     if (runs)

@@ -28,6 +28,9 @@ void wnn_shader_matrices(struct shader *shader, bool half)
     wnn_shader_define(shader, "PART_N", "%uu", size->n);
     wnn_shader_define(shader, "PART_K", "%uu", size->k);
     wnn_shader_define(shader, "SUBGROUP", "%uu", can->subgroup);
+    // That rounds to denormal numbers, too, which is known of the same devices.
+    wnn_shader_define(shader, "HALF_ARITHMETIC", "%d",
+                      can->matrix_units == MATRIX_UNITS_KHR && can->known_places);
     wnn_shader_define(shader, "COMPONENT", "0x%x", half ? SPIRV_FLOAT16 : SPIRV_BFLOAT16);
     wnn_shader_define(shader, "COMPONENT_EXTENSIONS", "\"SPV_KHR_cooperative_matrix\"%s",
                       half ? "" : ", \"SPV_KHR_bfloat16\"");

@@ -29,13 +29,20 @@
 #define A_PITCH (A_CHUNKS + 1u)
 #define B_PITCH (B_CHUNKS + 1u)
 #define A_HELD (A_LINES * A_CHUNKS / INVOCATIONS)
-#define B_HELD (B_LINES * B_CHUNKS / INVOCATIONS)
 
-// Columns of the output that a tile and a subgroup have; the chunks of a line that come from one operand, and how many
+// What is held of b: chunks, or packs of constants, of B_PACK chunks each (weight_chunks.comp).
+#if !HOLDS_PACKS
+#define HELD_B Chunk
+#define B_PACK 1u
+#define chunk_of(held, c) held
+#endif
+#define B_HELD (B_LINES * B_CHUNKS / B_PACK / INVOCATIONS)
+
+// Columns of the output that a tile and a subgroup have; the packs of a line that come from one operand, and how many
 // of them an invocation reads.
 #define TILE_COLUMNS (TILE_N / B_OPERANDS)
 #define SUBGROUP_COLUMNS (SUBGROUP_N / B_OPERANDS)
-#define B_PLACES (B_CHUNKS / B_OPERANDS)
+#define B_PLACES (B_CHUNKS / B_PACK / B_OPERANDS)
 #define B_LOADS (B_HELD / B_OPERANDS)
 #define HALF_CHUNKS (SUBGROUP_COLUMNS / 8u)
 
@@ -342,7 +349,9 @@ Chunk chunk_of_a(uint from, uint m, uint k)
 #define CHUNK_BESIDE(chunk, k, n)                                                                                    \
     ((n) < COLUMNS && IS_INNER(k) ? chunk(from_b + INNER_OF(k) * B_INNER + (n), COLUMNS - (n)) : no_chunk())
 
-#if WHOLE_B
+#if HOLDS_PACKS
+#define CHUNK_B(i, k0) weights_of((k0) + place_b * UNIT, first_n + line_b + (i) * step_b)
+#elif WHOLE_B
 #define CHUNK_B(i, k0) b_whole(at_b + (i) * (step_b * b_line / 8u))
 #elif B_TURNED
 Chunk chunk_of_b(uint from, uint k, uint n)
@@ -365,7 +374,7 @@ Chunk chunk_of_b(uint from, uint k, uint n)
 #elif PAIRED
 #define CHUNK_OTHER(i, k0) CHUNK_BESIDE(other_chunk, (k0) + line_b + (i) * step_b, first_n + place_b * 8u)
 #else
-#define CHUNK_OTHER(i, k0) no_chunk()
+#define CHUNK_OTHER(i, k0) CHUNK_B(i, k0) // there is none
 #endif
 
 // Where part i or j of the rows or columns of a subgroup lies at inner index k of a tile, which is the first slice's.
@@ -414,9 +423,12 @@ Chunk chunk_of_b(uint from, uint k, uint n)
             UNROLL for (uint p = 0u; p < PIECES; p++)                                                                \
                 tiles[(p * A_LINES + line_a + i * step_a) * A_PITCH + place_a] = WORDS_OF(held_a[i], p);             \
         UNROLL for (uint i = 0u; i < B_HELD; i++)                                                                    \
-            UNROLL for (uint p = 0u; p < PIECES; p++)                                                                \
-                tiles[A_TILE + (p * B_LINES + line_b + i % B_LOADS * step_b) * B_PITCH + kept_b +                    \
-                      i / B_LOADS * HALF_CHUNKS] = WORDS_OF(held_b[i], p);                                           \
+            UNROLL for (uint c = 0u; c < B_PACK; c++) {                                                              \
+                Chunk chunk = chunk_of(held_b[i], c);                                                                \
+                UNROLL for (uint p = 0u; p < PIECES; p++)                                                            \
+                    tiles[A_TILE + (p * B_LINES + line_b + i % B_LOADS * step_b) * B_PITCH + kept_b + c +            \
+                          i / B_LOADS * HALF_CHUNKS] = WORDS_OF(chunk, p);                                           \
+            }                                                                                                        \
     }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -433,13 +445,14 @@ void main()
     uint begin = split * SPLIT, end = min(begin + SPLIT, DEPTH);
     uint subgroup_m = SLICE_SUBGROUP / SUBGROUPS_N * SUBGROUP_M, subgroup_n = SLICE_SUBGROUP % SUBGROUPS_N * SUBGROUP_N;
 
-    Chunk held_a[A_HELD], held_b[B_HELD];
+    Chunk held_a[A_HELD];
+    HELD_B held_b[B_HELD];
     uint line_a = self / A_CHUNKS, place_a = self % A_CHUNKS, step_a = INVOCATIONS / A_CHUNKS;
     uint line_b = self / B_PLACES, place_b = self % B_PLACES, step_b = INVOCATIONS / B_PLACES;
 #if PAIRED
     uint kept_b = place_b / HALF_CHUNKS * (2u * HALF_CHUNKS) + place_b % HALF_CHUNKS;
 #else
-    uint kept_b = place_b;
+    uint kept_b = place_b * B_PACK;
 #endif
     const uint a_line = A_TURNED != 0 ? A_INNER : A_ROW, next_a = A_TURNED != 0 ? TILE_K * a_line / 8u : TILE_K / 8u;
     const uint b_line = B_TURNED != 0 ? B_COLUMN : B_INNER, next_b = B_TURNED != 0 ? TILE_K / 8u : TILE_K * b_line / 8u;

@@ -79,34 +79,14 @@ uvec4 eight_of(uint at)
 uvec2 pairs_of_weights(PACK pack, uint q, float scale, float zero) { return uvec2(pack[2u * q], pack[2u * q + 1u]); }
 uvec2 pairs_of_row(uvec4 eight, uint q) { return q == 0u ? eight.xy : eight.zw; }
 #else
-// Two integers, as they would be rounded. With some bits more they are 1024 and that, of float16.
-uint pair_of(uint two, float scale, float zero)
-{
-#if MATRICES == KHR
-    return packFloat2x16((unpackFloat2x16(two | 0x64006400u) - float16_t(1024.0 + zero)) * float16_t(scale));
-#else
-    return stored_halves((loaded_halves(two | 0x64006400u) - (1024.0 + zero)) * scale);
-#endif
-}
-
-// Every other of four bytes, or every fourth of eight times 4 bits: what masks leave of a word.
-#if BITS == 4
-#define MASK 0x000F000Fu
-#define WORD_OF(pack, q) ((word_of(pack, (q) / 2u) ^ FLIPPED) >> ((q) % 2u * 8u))
-#define WORDS_OF(eight, q) (q == 0u ? eight.xz : eight.yw)
-#else
-#define MASK 0x00FF00FFu
-#define WORD_OF(pack, q) (word_of(pack, q) ^ FLIPPED)
-#define WORDS_OF(eight, q) (q == 0u ? eight.xy : eight.zw)
-#endif
-uvec2 pairs_of_weights(PACK pack, uint q, float scale, float zero)
-{
-    uint word = WORD_OF(pack, q);
-    return uvec2(pair_of(word & MASK, scale, zero), pair_of(word >> BITS & MASK, scale, zero));
-}
+#define pairs_of_weights(pack, q, scale, zero) pairs_of(pack, q, scale, zero)
 uvec2 pairs_of_row(uvec4 eight, uint q)
 {
-    uvec2 words = WORDS_OF(eight, q);
+#if BITS == 4
+    uvec2 words = q == 0u ? eight.xz : eight.yw;
+#else
+    uvec2 words = q == 0u ? eight.xy : eight.zw;
+#endif
     return uvec2(words.x & 0xFFFFu | words.y << 16u, words.x >> 16u | words.y & 0xFFFF0000u);
 }
 #endif

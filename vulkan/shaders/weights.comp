@@ -65,6 +65,31 @@ float weight_of(PACK pack, uint q, uint e, float scale, float zero)
     return difference_of(pack, q, e, zero) * scale;
 #endif
 }
+
+#ifdef MATRICES
+// Two integers as matrices hold them, rounded as dequantizeLinear rounds. With some bits more they are 1024 and that, of
+// float16.
+uint pair_of(uint two, float scale, float zero)
+{
+#if HALF_ARITHMETIC
+    return packFloat2x16((unpackFloat2x16(two | 0x64006400u) - float16_t(1024.0 + zero)) * float16_t(scale));
+#else
+    return stored_halves((loaded_halves(two | 0x64006400u) - (1024.0 + zero)) * scale);
+#endif
+}
+
+// Of quad q of a pack the pairs that masks leave of a word: every other of four bytes, or every fourth of eight times
+// 4 bits, of which the other quad has the rest.
+uvec2 pairs_of(PACK pack, uint q, float scale, float zero)
+{
+#if BITS == 4
+    uint word = (word_of(pack, q / 2u) ^ FLIPPED) >> (q % 2u * 8u), mask = 0x000F000Fu;
+#else
+    uint word = word_of(pack, q) ^ FLIPPED, mask = 0x00FF00FFu;
+#endif
+    return uvec2(pair_of(word & mask, scale, zero), pair_of(word >> BITS & mask, scale, zero));
+}
+#endif
 #else
 #define scale_at(n, k) 1.0
 #define zero_at(n, k) 0.0
