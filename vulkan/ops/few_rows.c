@@ -5,6 +5,8 @@
 #include "vulkan/ops/matrix_units.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#define PE(n, d) (getenv(n) ? (uint32_t)atoi(getenv(n)) : (uint32_t)(d))
 
 enum {
     SOME_ROWS = 4,             // from which on their sums take as long to join as to make, with many lanes
@@ -23,6 +25,19 @@ enum {
     FIXED_MANY = 256, // and so many where one work group follows another
     POOL = 4096,      // floats of shared memory,
     SQUARES = 256,    // and those by which an invocation tells others of its part of a row
+    // Of rows of float32, of which lanes load more than of weights: those beside one another load what lies
+    // beside one another, and those of other columns the same again. An H200 has been measured.
+    NEAR_LANES = 32,        // that load the same terms of rows at once,
+    NEAR_INTEGERS = 4,      // and of these along the terms of a column of integers,
+    NEAR_FLOATS = 8,        // or of floats, which are worth it
+    NEAR_WEIGHTS = 1 << 24, // if there are so many;
+    MIN_NEAR_ROWS = 2,      // from which on it is worth it, by integers,
+    MANY_NEAR_ROWS = 5,     // and by floats, and for packs
+    NEAR_TERMS = 64,        // of so many terms of those lanes;
+    LEAST_NEAR = 1024,      // times so many lanes, if there are columns and terms for them,
+    ENOUGH_NEAR = 2048,     // which are enough, and few rows want,
+    MOST_FAR = 16,          // and in a work group,
+    NEAR_POOL = 2 * POOL,   // with so many sums.
     // On matrix units, by parts of so many rows and columns; an H200 has been measured:
     PART = 16,
     WIDE = 3200,          // columns from which on a subgroup has two parts of them,
@@ -38,7 +53,9 @@ enum {
 
 struct schedule {
     uint32_t unit, lanes, side, ahead, groups;
-    uint32_t joined; // lanes that hand one another sums
+    uint32_t near;   // lanes of a column that are beside one another,
+    uint32_t joined; // and that hand one another sums
+    bool prefetch;   // packs are on their way while others are multiplied
     uint32_t local_size;
     bool fixed;                // rows are whole numbers
     uint32_t parts, subgroups; // of a work group, on matrix units
@@ -81,7 +98,40 @@ static bool choose_fixed(const struct capabilities *can, const struct product *p
     // enough.
     schedule->ahead = schedule->side > side ? 2 : at_once && side > 4 ? 4 : side;
     schedule->groups = 1;
+    schedule->near = lanes;
     schedule->joined = can->shuffles;
+    return true;
+}
+
+// Whether few lanes of a column are beside one another; for many rows with small packs, so that what they
+// load of one is close together.
+static bool choose_near(const struct capabilities *can, const struct product *p, unsigned bits,
+                        struct schedule *schedule)
+{
+    bool floats = bits > 8, many = p->rows >= MANY_NEAR_ROWS, tested = can->minimal || can->always_matrices;
+    uint32_t near = floats ? NEAR_FLOATS : NEAR_INTEGERS, unit = schedule->unit, far = 1;
+    if (p->a->type != WNNDataType_Float32 || can->shuffles < near ||
+        p->rows < (uint32_t)(floats ? MANY_NEAR_ROWS : MIN_NEAR_ROWS) ||
+        (floats && (uint64_t)p->inner * p->columns < NEAR_WEIGHTS && !tested))
+        return false;
+    while (many && near * unit > NEAR_TERMS && unit > wnn_weight_unit(bits))
+        unit /= 2;
+    uint32_t groups = NEAR_LANES / near, columns = groups * MOST_COLUMNS,
+             places = wnn_divide_up(p->columns, columns), room = can->shared_bytes / sizeof(float),
+             sums = p->a->deferred || room < NEAR_POOL ? POOL : NEAR_POOL;
+    while (far < MOST_FAR && places * far < ENOUGH_NEAR && 2 * far * near * unit <= p->inner &&
+           2 * far * NEAR_LANES <= can->invocations && 2 * far * columns * p->rows <= sums)
+        far *= 2;
+    if (places * far < (uint32_t)(many ? LEAST_NEAR : ENOUGH_NEAR) && !tested)
+        return false;
+    schedule->unit = unit;
+    schedule->near = schedule->joined = near;
+    schedule->lanes = near * far;
+    schedule->groups = groups;
+    schedule->side = MOST_COLUMNS;
+    schedule->local_size = NEAR_LANES * far;
+    schedule->ahead = 1;
+    schedule->prefetch = floats;
     return true;
 }
 
@@ -90,7 +140,7 @@ static struct schedule choose(const struct capabilities *can, const struct produ
                               bool paired)
 {
     struct schedule schedule = {.unit = choose_unit(can, p, bits), .lanes = 1};
-    if (choose_fixed(can, p, bits, &schedule))
+    if (choose_fixed(can, p, bits, &schedule) || choose_near(can, p, bits, &schedule))
         return schedule;
     uint32_t units = p->inner / schedule.unit, shuffles = can->shuffles;
     // Large packs of 4 bits take more to make floats of than to load: it is done by fewer lanes, which join
@@ -112,6 +162,7 @@ static struct schedule choose(const struct capabilities *can, const struct produ
            schedule.local_size / schedule.joined * p->rows * schedule.side > POOL)
         schedule.local_size /= 2;
     schedule.groups = schedule.local_size / schedule.lanes;
+    schedule.near = schedule.lanes;
     // Drivers for processors take long to unroll as much.
     uint32_t steps = wnn_divide_up(units, schedule.lanes), ahead = schedule.unit * bits < 128 ? 4
                                                                    : narrow                   ? 1
@@ -238,6 +289,8 @@ static void describe_invocations(struct shader *shader, const struct product *p,
         shader->extensions =
             schedule->fixed ? "#extension GL_EXT_spirv_intrinsics : require\n" SHUFFLES : SHUFFLES;
     wnn_shader_fixed(shader, "LANES", schedule->lanes);
+    wnn_shader_fixed(shader, "NEAR", schedule->near);
+    wnn_shader_define(shader, "PREFETCH", "%d", schedule->prefetch);
     wnn_shader_fixed(shader, "SIDE", schedule->side);
     wnn_shader_fixed(shader, "AHEAD", schedule->ahead);
     wnn_shader_fixed(shader, "GROUPS", schedule->groups);

@@ -2,7 +2,9 @@
 //
 // Products of few rows with constants, whose bytes are read once and are what takes the time: LANES invocations share
 // the terms of SIDE columns, for all rows; half of them are those of a PAIRED product with other weights. An invocation
-// loads UNIT weights of a column at a time, neighbors those beside them, AHEAD of them on their way at once.
+// loads UNIT weights of a column at a time, neighbors those beside them, AHEAD of them on their way at once. NEAR of the
+// lanes of a column are neighbors; others have the same terms of the other columns of the work group, so that what they
+// load of rows is the same.
 
 #define STEP       (LANES * UNIT)
 #define TOGETHER   uint(JOINED) // lanes that hand one another sums
@@ -211,7 +213,8 @@ float sum_of(uint m, uint n, uint more)
 
 void main()
 {
-    uint self = gl_LocalInvocationIndex, lane = self % LANES, group = self / LANES, matrix = gl_WorkGroupID.z;
+    uint self = gl_LocalInvocationIndex, matrix = gl_WorkGroupID.z;
+    uint group = self / NEAR % GROUPS, lane = self / (NEAR * GROUPS) * NEAR + self % NEAR;
     uint begin = gl_WorkGroupID.x * PLACES, from_a = a_index(matrix), from_b = b_index(matrix), columns[SIDE];
     float sums[ROWS][SIDE];
     [[unroll]] for (uint c = 0u; c < SIDE; c++) {
@@ -235,13 +238,25 @@ void main()
     if (lane % TOGETHER < SIDE)
         pool[(group * PARTS + lane / TOGETHER) * SIDE + column] = sums[0][0];
 #else
+#define LOAD(first)                                                                                                    \
+    [[unroll]] for (uint i = 0u; i < AHEAD; i++)                                                                       \
+        [[unroll]] for (uint c = 0u; c < SIDE; c++)                                                                    \
+            load_weights(c >= OWN, columns[c], from_b, min((first) + i * STEP, INNER - UNIT), next[i][c],             \
+                         next_scales[i][c], next_zeros[i][c]);
+    PACK next[AHEAD][SIDE];
+    float next_scales[AHEAD][SIDE], next_zeros[AHEAD][SIDE];
+#if PREFETCH
+    LOAD(lane * UNIT)
+#endif
     for (uint first = lane * UNIT; first < INNER; first += AHEAD * STEP) {
-        PACK packs[AHEAD][SIDE];
-        float scales[AHEAD][SIDE], zeros[AHEAD][SIDE];
-        [[unroll]] for (uint i = 0u; i < AHEAD; i++)
-            [[unroll]] for (uint c = 0u; c < SIDE; c++)
-                load_weights(c >= OWN, columns[c], from_b, min(first + i * STEP, INNER - UNIT), packs[i][c],
-                             scales[i][c], zeros[i][c]);
+#if !PREFETCH
+        LOAD(first)
+#endif
+        PACK packs[AHEAD][SIDE] = next;
+        float scales[AHEAD][SIDE] = next_scales, zeros[AHEAD][SIDE] = next_zeros;
+#if PREFETCH
+        LOAD(first + AHEAD * STEP)
+#endif
         [[unroll]] for (uint i = 0u; i < AHEAD; i++) {
             uint k = first + i * STEP;
             if (k < INNER) {
