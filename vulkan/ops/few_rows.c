@@ -32,7 +32,8 @@ enum {
     NEAR_FLOATS = 8,        // or of floats, which are worth it
     NEAR_WEIGHTS = 1 << 24, // if there are so many;
     MIN_NEAR_ROWS = 2,      // from which on it is worth it, by integers,
-    MANY_NEAR_ROWS = 5,     // and by floats, and for packs
+    SOME_NEAR_ROWS = 3,     // from which on packs need not be on their way before,
+    MANY_NEAR_ROWS = 5,     // and on which it is worth it by floats, and by packs
     NEAR_TERMS = 64,        // of so many terms of those lanes;
     LEAST_NEAR = 1024,      // times so many lanes, if there are columns and terms for them,
     ENOUGH_NEAR = 2048,     // which are enough, and few rows want,
@@ -53,8 +54,8 @@ enum {
 
 struct schedule {
     uint32_t unit, lanes, side, ahead, groups;
-    uint32_t near;   // lanes of a column that are beside one another,
-    uint32_t joined; // and that hand one another sums
+    uint32_t near;   // lanes of a column that are beside one another, or 0: all
+    uint32_t joined; // lanes that hand one another sums
     bool prefetch;   // packs are on their way while others are multiplied
     uint32_t local_size;
     bool fixed;                // rows are whole numbers
@@ -98,7 +99,6 @@ static bool choose_fixed(const struct capabilities *can, const struct product *p
     // enough.
     schedule->ahead = schedule->side > side ? 2 : at_once && side > 4 ? 4 : side;
     schedule->groups = 1;
-    schedule->near = lanes;
     schedule->joined = can->shuffles;
     return true;
 }
@@ -131,7 +131,7 @@ static bool choose_near(const struct capabilities *can, const struct product *p,
     schedule->side = MOST_COLUMNS;
     schedule->local_size = NEAR_LANES * far;
     schedule->ahead = 1;
-    schedule->prefetch = floats;
+    schedule->prefetch = floats || p->rows < SOME_NEAR_ROWS;
     return true;
 }
 
@@ -162,7 +162,6 @@ static struct schedule choose(const struct capabilities *can, const struct produ
            schedule.local_size / schedule.joined * p->rows * schedule.side > POOL)
         schedule.local_size /= 2;
     schedule.groups = schedule.local_size / schedule.lanes;
-    schedule.near = schedule.lanes;
     // Drivers for processors take long to unroll as much.
     uint32_t steps = wnn_divide_up(units, schedule.lanes), ahead = schedule.unit * bits < 128 ? 4
                                                                    : narrow                   ? 1
@@ -289,7 +288,9 @@ static void describe_invocations(struct shader *shader, const struct product *p,
         shader->extensions =
             schedule->fixed ? "#extension GL_EXT_spirv_intrinsics : require\n" SHUFFLES : SHUFFLES;
     wnn_shader_fixed(shader, "LANES", schedule->lanes);
-    wnn_shader_fixed(shader, "NEAR", schedule->near);
+    wnn_shader_define(shader, "SPREAD", "%d", schedule->near > 0);
+    if (schedule->near > 0)
+        wnn_shader_fixed(shader, "NEAR", schedule->near);
     wnn_shader_define(shader, "PREFETCH", "%d", schedule->prefetch);
     wnn_shader_fixed(shader, "SIDE", schedule->side);
     wnn_shader_fixed(shader, "AHEAD", schedule->ahead);

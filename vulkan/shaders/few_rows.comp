@@ -2,9 +2,9 @@
 //
 // Products of few rows with constants, whose bytes are read once and are what takes the time: LANES invocations share
 // the terms of SIDE columns, for all rows; half of them are those of a PAIRED product with other weights. An invocation
-// loads UNIT weights of a column at a time, neighbors those beside them, AHEAD of them on their way at once. NEAR of the
-// lanes of a column are neighbors; others have the same terms of the other columns of the work group, so that what they
-// load of rows is the same.
+// loads UNIT weights of a column at a time, neighbors those beside them, AHEAD of them on their way at once. Where lanes
+// are SPREAD, NEAR of a column are neighbors, and beside these are those with the same terms of other columns, so that
+// what they load of rows is the same.
 
 #define STEP       (LANES * UNIT)
 #define TOGETHER   uint(JOINED) // lanes that hand one another sums
@@ -213,8 +213,12 @@ float sum_of(uint m, uint n, uint more)
 
 void main()
 {
-    uint self = gl_LocalInvocationIndex, matrix = gl_WorkGroupID.z;
-    uint group = self / NEAR % GROUPS, lane = self / (NEAR * GROUPS) * NEAR + self % NEAR;
+#if SPREAD
+    uint self = gl_LocalInvocationIndex, lane = self / (NEAR * GROUPS) * NEAR + self % NEAR, group = self / NEAR % GROUPS;
+#else
+    uint self = gl_LocalInvocationIndex, lane = self % LANES, group = self / LANES;
+#endif
+    uint matrix = gl_WorkGroupID.z;
     uint begin = gl_WorkGroupID.x * PLACES, from_a = a_index(matrix), from_b = b_index(matrix), columns[SIDE];
     float sums[ROWS][SIDE];
     [[unroll]] for (uint c = 0u; c < SIDE; c++) {
