@@ -5,8 +5,6 @@
 #include "vulkan/ops/matrix_units.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#define PE(n, d) (getenv(n) ? (uint32_t)atoi(getenv(n)) : (uint32_t)(d))
 
 enum {
     SOME_ROWS = 4,             // from which on their sums take as long to join as to make, with many lanes
