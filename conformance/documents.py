@@ -4,7 +4,7 @@
 
 usage: documents.py [BUILD WEBNN]
 
-Links and paths lead somewhere, the numbers of README.md are those of tools/BENCHMARK.txt, and with a build folder and its
+Links and paths lead somewhere, files that comments name exist, the numbers of README.md are those of tools/BENCHMARK.txt, and with a build folder and its
 program `webnn`: include/operators.md is what the program prints, and tests and suites that are named exist.
 """
 import json
@@ -18,6 +18,8 @@ DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "include/examples.m
              "conformance/js/README.md"]
 FOLDERS = {path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith((".", "build"))}
 PATH = re.compile(r"(?<![\w./-])(\w+(?:/[\w.-]+)+)")
+SOURCES = {".c", ".h", ".inc", ".comp", ".glsl"}
+NAMED = re.compile(r"(?<![\w/.<-])((?:\w+/)*\w+\.(?:c|h|inc|comp|glsl))\b(?![(.])")
 
 
 def check_links(name, text):
@@ -30,6 +32,18 @@ def check_links(name, text):
         if path.split("/")[0] in FOLDERS and not re.search("[A-Z]{4}", path.rsplit(".", 1)[0].rsplit("/", 1)[1]) \
                 and not (ROOT / path).exists():
             yield f"{name}: there is no {path}"
+
+
+def check_comments():
+    """Of sources: a name alone may be that of any file, a path goes on from some folder of ours."""
+    paths = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*")
+             if path.suffix in SOURCES and "node_modules" not in path.parts]
+    known = {"/" + path.relative_to(ROOT).as_posix() for path in paths}
+    for path in paths:
+        for comment in re.findall(r"^\s*//(.*)$", path.read_text(encoding="utf-8"), re.M):
+            for name in NAMED.findall(comment):
+                if not any(other.endswith("/" + name) for other in known):
+                    yield f"{path.relative_to(ROOT)}: there is no {name}"
 
 
 def check_numbers(text):
@@ -64,6 +78,7 @@ def main():
         problems += check_links(name, text)
         if len(sys.argv) == 3:
             problems += check_tests(name, text, pathlib.Path(sys.argv[1]))
+    problems += check_comments()
     problems += check_numbers((ROOT / "README.md").read_text(encoding="utf-8"))
     if len(sys.argv) == 3:
         table = subprocess.run([sys.argv[2], "ops", "--format=markdown"], check=True, stdout=subprocess.PIPE,

@@ -4,9 +4,9 @@
 // 0, or for the maximum the lowest value of the type.
 //
 // Windows beside one another are made in two steps: rows are reduced into one, and this along itself
-// (pool_dense.c); or small windows the other way round, along the rows first (pool_planes.c), or several rows
-// of them at once (pool_pixels.c). Windows so long that this does not pay, or alone, are made one by one
-// (pool_sparse.c); one over all of the input is a reduction.
+// (dense.c); or small windows the other way round, along the rows first (planes.c), or several rows
+// of them at once (pixels.c). Windows so long that this does not pay, or alone, are made one by one
+// (sparse.c); one over all of the input is a reduction.
 
 #include "cpu/pool/pool.h"
 #include "ops/geometry.h"

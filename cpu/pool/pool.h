@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the methods of computing the windows of averagePool2d, l2Pool2d and maxPool2d have in common: the
-// geometry, the loops over elements (pool_kernel.c), and how results get to the output. pool.c chooses a
+// geometry, the loops over elements (kernel.c), and how results get to the output. pool.c chooses a
 // method. Internal.
 
 #ifndef CPU_POOL_H_

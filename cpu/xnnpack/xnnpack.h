@@ -2,7 +2,7 @@
 //
 // Nodes that XNNPACK computes: float32 convolutions, fully connected layers, pooling and bilinear resampling
 // whose parameters it is known to compute correctly. One XNNPACK runtime a node, made when a graph is
-// lowered. In builds without XNNPACK (xnnpack_stub.c) nothing is accepted.
+// lowered. In builds without XNNPACK (stub.c) nothing is accepted.
 
 #ifndef CPU_XNNPACK_H_
 #define CPU_XNNPACK_H_

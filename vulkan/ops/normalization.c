@@ -70,7 +70,7 @@ static bool are_rows(const struct lowering *lowering, const struct groups *group
            in->count <= INT32_MAX - 64;
 }
 
-// How rows are done; the stages are those of kernels/rows.comp.
+// How rows are done; the stages are those of shaders/rows.comp.
 struct rows {
     const struct groups *groups;
     bool fixed; // members are the same for all sizes of a late graph

@@ -52,7 +52,7 @@ static void print_file(const char *path, int is_library)
     fclose(file);
 }
 
-// "path/to/pad.comp" to "pad".
+// "shaders/pad.comp" to "pad".
 static void print_name(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
