@@ -293,6 +293,7 @@ static void test_forms(const struct backend *backend, bool may_defer)
          .bias = true,
          .quantized = true,
          .count = 1},
+        {.rows = 5, .inner = 544, .columns = 2050, .gain = true, .quantized = true, .count = 1},
         {.rows = 1, .inner = 1984, .columns = 34, .gain = true, .count = 1, .offset = 5},
         {.rows = 4,
          .inner = 320,
