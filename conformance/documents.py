@@ -4,8 +4,9 @@
 
 usage: documents.py [BUILD WEBNN]
 
-Links and paths lead somewhere, files that comments name exist, the numbers of README.md are those of tools/BENCHMARK.txt, and with a build folder and its
-program `webnn`: include/operators.md is what the program prints, and tests and suites that are named exist.
+Links and paths lead somewhere, files that comments of sources name exist, the numbers of README.md are those of
+tools/BENCHMARK.txt, and with a build folder and its program `webnn`: include/operators.md is what the program prints, and
+tests and suites that are named exist.
 """
 import json
 import pathlib

@@ -23,20 +23,20 @@ enum {
     FIXED_MANY = 256, // and so many where one work group follows another
     POOL = 4096,      // floats of shared memory,
     SQUARES = 256,    // and those by which an invocation tells others of its part of a row
-    // Of rows of float32, of which lanes load more than of weights: those beside one another load what lies
-    // beside one another, and those of other columns the same again. An H200 has been measured.
-    NEAR_LANES = 32,        // that load the same terms of rows at once,
-    NEAR_INTEGERS = 4,      // and of these along the terms of a column of integers,
-    NEAR_FLOATS = 8,        // or of floats, which are worth it
-    NEAR_WEIGHTS = 1 << 24, // if there are so many;
-    MIN_NEAR_ROWS = 2,      // from which on it is worth it, by integers,
-    SOME_NEAR_ROWS = 3,     // from which on packs need not be on their way before,
-    MANY_NEAR_ROWS = 5,     // and on which it is worth it by floats, and by packs
-    NEAR_TERMS = 64,        // of so many terms of those lanes;
-    LEAST_NEAR = 1024,      // times so many lanes, if there are columns and terms for them,
-    ENOUGH_NEAR = 2048,     // which are enough, and few rows want,
-    MOST_FAR = 16,          // and in a work group,
-    NEAR_POOL = 2 * POOL,   // with so many sums.
+    // Of rows of float32, of which lanes load more than of weights: neighbors load what lies beside one
+    // another, and lanes of other columns the same again. An H200 has been measured.
+    NEAR_LANES = 32,        // that load the same terms of rows together
+    NEAR_INTEGERS = 4,      // neighbors of these along the terms of a column of integers,
+    NEAR_FLOATS = 8,        // and of floats
+    NEAR_WEIGHTS = 1 << 24, // floats from which on it is worth it
+    MIN_NEAR_ROWS = 2,      // rows from which on it is worth it by integers
+    SOME_NEAR_ROWS = 3,     // rows from which on packs of integers need not be on their way early
+    MANY_NEAR_ROWS = 5,     // rows from which on it is worth it by floats, and packs are small:
+    NEAR_TERMS = 64,        // terms of packs of all neighbors
+    LEAST_NEAR = 1024,      // times NEAR_LANES that many rows need for it,
+    ENOUGH_NEAR = 2048,     // and fewer rows, and that are enough
+    MOST_FAR = 16,          // times NEAR_LANES in a work group,
+    NEAR_POOL = 2 * POOL,   // and floats of shared memory for their sums
     // On matrix units, by parts of so many rows and columns; an H200 has been measured:
     PART = 16,
     WIDE = 3200,          // columns from which on a subgroup has two parts of them,
