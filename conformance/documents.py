@@ -41,7 +41,7 @@ def check_comments():
              if path.suffix in SOURCES and "node_modules" not in path.parts]
     known = {"/" + path.relative_to(ROOT).as_posix() for path in paths}
     for path in paths:
-        for comment in re.findall(r"^\s*//(.*)$", path.read_text(encoding="utf-8"), re.M):
+        for comment in re.findall(r"(?<!:)//(.*)$", path.read_text(encoding="utf-8"), re.M):
             for name in NAMED.findall(comment):
                 if not any(other.endswith("/" + name) for other in known):
                     yield f"{path.relative_to(ROOT)}: there is no {name}"

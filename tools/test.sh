@@ -64,13 +64,13 @@ export GALLIVM_PERF=nopt
 # without half of the optimizations in two fifths of that.
 # Undefined behaviour is a trap, of which AddressSanitizer tells the line: its own reports make code twice as large, with
 # 800,000 addresses that every program that starts has to find. Without -fsanitize-undefined-trap-on-error they say what it is.
-trap='-g1 -fsanitize-undefined-trap-on-error'
+traps='-g1 -fsanitize-undefined-trap-on-error'
 sanitize=(--buildtype=debugoptimized -Doptimization=1 -Db_lundef=false -Dc_args=-g1)
 build release gcc && check release
 build plain gcc -Doptimization=1 -Dxnnpack=disabled -Dvulkan=disabled -Dc_args='-DWNN_NON_TEMPORAL_BYTES=1 -DWNN_TABLE_ELEMENTS=1' && check plain --suite=webnn:vectors --suite=webnn:unit
 # gcc compiles the kernels with sanitizers in a third of the time that clang takes, and looks into vectors; clang has libFuzzer.
-build address gcc "${sanitize[@]}" -Db_sanitize=address,undefined -Dc_args="$trap -DWNN_NON_TEMPORAL_BYTES=256 -DWNN_TABLE_ELEMENTS=64" && check address --timeout-multiplier=6 --no-suite=webnn:package
-build clang clang "${sanitize[@]}" -Doptimization=0 -Db_sanitize=address,undefined -Dc_args="$trap" && check clang --timeout-multiplier=6 --suite=webnn:libfuzzer
+build address gcc "${sanitize[@]}" -Db_sanitize=address,undefined -Dc_args="$traps -DWNN_NON_TEMPORAL_BYTES=256 -DWNN_TABLE_ELEMENTS=64" && check address --timeout-multiplier=6 --no-suite=webnn:package
+build clang clang "${sanitize[@]}" -Doptimization=0 -Db_sanitize=address,undefined -Dc_args="$traps" && check clang --timeout-multiplier=6 --suite=webnn:libfuzzer
 # Without libraries that MemorySanitizer has not compiled, but for those that read vectors; with selections that clang makes
 # branches of where it optimizes less, also those of lanes that are dropped.
 configure memory clang "${sanitize[@]}" -Doptimization=2 -Db_sanitize=memory -Dxnnpack=disabled -Dvulkan=disabled -Dtools=disabled -Djs=disabled &&

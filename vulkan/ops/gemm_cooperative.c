@@ -131,10 +131,7 @@ static uint32_t choose_pack(const struct product *p, const struct cooperative_ti
 // Of a product's weights.
 static void add_weights(struct shader *shader, const struct product *p, uint32_t pack)
 {
-    bool half = p->out->type == WNNDataType_Float16;
     wnn_shader_weights(shader, p, pack > 0 ? pack : wnn_weight_unit(8), true);
-    wnn_shader_define(shader, "PAIRS", "%d",
-                      half && (!p->weights->exact || shader->lowering->gpu->can.known_places));
     wnn_shader_include(shader, "weight_chunks");
 }
 

@@ -242,24 +242,25 @@ void main()
     if (lane % TOGETHER < SIDE)
         pool[(group * PARTS + lane / TOGETHER) * SIDE + column] = sums[0][0];
 #else
-#define LOAD(first)                                                                                                    \
+#define LOAD(packs, scales, zeros, first)                                                                              \
     [[unroll]] for (uint i = 0u; i < AHEAD; i++)                                                                       \
         [[unroll]] for (uint c = 0u; c < SIDE; c++)                                                                    \
-            load_weights(c >= OWN, columns[c], from_b, min((first) + i * STEP, INNER - UNIT), next[i][c],             \
-                         next_scales[i][c], next_zeros[i][c]);
+            load_weights(c >= OWN, columns[c], from_b, min((first) + i * STEP, INNER - UNIT), packs[i][c],             \
+                         scales[i][c], zeros[i][c]);
+#if PREFETCH
     PACK next[AHEAD][SIDE];
     float next_scales[AHEAD][SIDE], next_zeros[AHEAD][SIDE];
-#if PREFETCH
-    LOAD(lane * UNIT)
+    LOAD(next, next_scales, next_zeros, lane * UNIT)
 #endif
     for (uint first = lane * UNIT; first < INNER; first += AHEAD * STEP) {
-#if !PREFETCH
-        LOAD(first)
-#endif
+#if PREFETCH
         PACK packs[AHEAD][SIDE] = next;
         float scales[AHEAD][SIDE] = next_scales, zeros[AHEAD][SIDE] = next_zeros;
-#if PREFETCH
-        LOAD(first + AHEAD * STEP)
+        LOAD(next, next_scales, next_zeros, first + AHEAD * STEP)
+#else
+        PACK packs[AHEAD][SIDE];
+        float scales[AHEAD][SIDE], zeros[AHEAD][SIDE];
+        LOAD(packs, scales, zeros, first)
 #endif
         [[unroll]] for (uint i = 0u; i < AHEAD; i++) {
             uint k = first + i * STEP;

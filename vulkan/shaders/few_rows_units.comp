@@ -76,10 +76,9 @@ uvec4 eight_of(uint at)
 
 // Of four terms, quad q of a unit or of eight terms of a row, the two pairs that a matrix has beside one another.
 #if BITS == 16
-uvec2 pairs_of_weights(PACK pack, uint q, float scale, float zero) { return uvec2(pack[2u * q], pack[2u * q + 1u]); }
+uvec2 pairs_of(PACK pack, uint q, float scale, float zero) { return uvec2(pack[2u * q], pack[2u * q + 1u]); }
 uvec2 pairs_of_row(uvec4 eight, uint q) { return q == 0u ? eight.xy : eight.zw; }
 #else
-#define pairs_of_weights(pack, q, scale, zero) pairs_of(pack, q, scale, zero)
 uvec2 pairs_of_row(uvec4 eight, uint q)
 {
 #if BITS == 4
@@ -141,10 +140,8 @@ void main()
                     MATRIX_A weights[COLUMN_PARTS];
                     UNROLL for (uint c = 0u; c < COLUMN_PARTS; c++) {
                         uint upper_at = i * HELD + 2u * c, lower_at = upper_at + 1u;
-                        uvec2 upper =
-                            pairs_of_weights(packs[upper_at], 2u * w + q, scales[upper_at], zeros[upper_at]);
-                        uvec2 lower =
-                            pairs_of_weights(packs[lower_at], 2u * w + q, scales[lower_at], zeros[lower_at]);
+                        uvec2 upper = pairs_of(packs[upper_at], 2u * w + q, scales[upper_at], zeros[upper_at]);
+                        uvec2 lower = pairs_of(packs[lower_at], 2u * w + q, scales[lower_at], zeros[lower_at]);
                         upper = counts ? upper : uvec2(0u);
                         lower = counts ? lower : uvec2(0u);
                         PUT_PAIRS(PUT_PAIR, weights[c], upper, lower)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Matrices of PART_M x PART_K, PART_K x PART_N and PART_M x PART_N elements on the matrix units of the device, for
-// cooperative.comp and attention_units.comp, which have them read and written.
+// cooperative.comp and attention_units.comp, which have them read and written, and few_rows_units.comp.
 
 #define KHR      1 // GL_KHR_cooperative_matrix, in instructions that vulkan/program/spirv.c completes
 #define NV       2 // GL_NV_cooperative_matrix

@@ -29,7 +29,7 @@ Weights weights_of(uint k, uint n)
 // Chunk c of a pack.
 Chunk chunk_of(Weights weights, uint c)
 {
-#if PAIRS
+#if PIECES == 1 && (!EXACT || HALF_ARITHMETIC)
     uvec2 first = pairs_of(weights.pack, 2u * c, weights.scale, weights.zero),
           second = pairs_of(weights.pack, 2u * c + 1u, weights.scale, weights.zero);
     uvec2 even = uvec2(first.x, second.x), odd = uvec2(first.y, second.y);
