@@ -10,7 +10,8 @@
 
 struct chain {
     struct node node; // elementwise
-    struct operand *in[WNN_ELEMENTWISE_INPUTS], *out[1];
+    struct operand *in[WNN_ELEMENTWISE_INPUTS], *out[WNN_ELEMENTWISE_STEPS];
+    struct operand *results[WNN_ELEMENTWISE_STEPS]; // of the steps
     struct elementwise_attrs attrs;
     struct elementwise_step steps[WNN_ELEMENTWISE_STEPS];
 };
@@ -20,5 +21,8 @@ WNNOperand make_scalar(WNNGraphBuilder builder, WNNDataType type, double value);
 
 // Of everything that `result` is computed of. The chain is not to be moved.
 void make_chain(struct chain *chain, struct operand *result);
+
+// Makes what a step computes another output.
+void add_output(struct chain *chain, struct operand *result);
 
 #endif

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Chains of operators of single elements: one node gives the bits that the operators give one after another,
-// for numbers of all sizes, in whatever form a function is written, wherever the output lies; powers that are
-// products are those of pow; and tables of float16 have what operators compute.
+// for numbers of all sizes, in whatever form a function is written, wherever outputs lie; loops of float16 as
+// it lies in memory give the bits of those of float32, rounded; powers that are products are those of pow;
+// and tables of float16 have what operators compute.
 
 #include "conformance/chain.h"
 #include "conformance/unit/float_bits.h"
@@ -16,6 +17,7 @@ enum {
     HALVES = 65536,
     TABLED = 9 * HALVES + 3, // elements of float16 for which there are tables
     OPERANDS = 48,
+    SEEDS = 2000, // of chains of chance
 };
 
 static WNNOperand times(WNNOperand a, WNNOperand b)
@@ -212,17 +214,20 @@ static struct tensor value_of(struct values *values, const struct operand *opera
     return made;
 }
 
+static float float_at(const struct tensor *tensor, size_t i)
+{
+    return tensor->type == WNNDataType_Float16 ? wnn_half_to_float(((const uint16_t *)tensor->data)[i])
+                                               : ((const float *)tensor->data)[i];
+}
+
 static void require_same(const struct tensor *got, const struct tensor *want)
 {
+    if (!wnn_dtype_is_float(want->type)) {
+        REQUIRE(memcmp(got->data, want->data, want->count * size_of(want)) == 0);
+        return;
+    }
     for (size_t i = 0; i < want->count; i++) {
-        float a, b;
-        if (want->type == WNNDataType_Float16) {
-            a = wnn_half_to_float(((const uint16_t *)got->data)[i]);
-            b = wnn_half_to_float(((const uint16_t *)want->data)[i]);
-        } else {
-            a = ((const float *)got->data)[i];
-            b = ((const float *)want->data)[i];
-        }
+        float a = float_at(got, i), b = float_at(want, i);
         REQUIRE(isnan(b) ? isnan(a) : bits_of(a) == bits_of(b));
     }
 }
@@ -298,28 +303,213 @@ static void test_two_outputs(void)
                       want_first = value_of(&values, wnn_operand(first)), in[WNN_ELEMENTWISE_INPUTS];
         for (unsigned i = 0; i < chain.node.in_count; i++)
             in[i] = value_of(&values, chain.in[i]);
-        struct operand *outs[2] = {wnn_operand(first), wnn_operand(result)};
-        struct tensor out[2] = {make_tensor(outs[0], 0), make_tensor(outs[1], 0)};
-        chain.node.out = outs;
-        chain.node.out_count = 2;
-        for (unsigned i = 0; i < chain.attrs.count; i++)
-            if (chain.steps[i].op == WNN_OP_add)
-                chain.steps[i].output = 0;
-            else if (i + 1 == chain.attrs.count)
-                chain.steps[i].output = 1;
+        add_output(&chain, wnn_operand(first));
+        struct tensor out[2] = {make_tensor(chain.out[0], 0), make_tensor(chain.out[1], 0)};
         if (aliased) {
-            memcpy(out[0].data, in[0].data, in[0].count * sizeof(float));
-            in[0].data = out[0].data;
+            memcpy(out[1].data, in[0].data, in[0].count * sizeof(float));
+            in[0].data = out[1].data;
         }
         run(&chain.node, in, out);
-        require_same(&out[0], &want_first);
-        require_same(&out[1], &want);
+        require_same(&out[0], &want);
+        require_same(&out[1], &want_first);
         free(out[0].data);
         free(out[1].data);
         for (unsigned i = 0; i < values.count; i++)
             free(values.tensor[i].data);
     }
 }
+
+// ---------------------------------------------------------------------------------------------------------------
+// float16 as it lies in memory, and as float32
+// ---------------------------------------------------------------------------------------------------------------
+
+static uint32_t state;
+static WNNOperand three;
+
+static uint32_t below(uint32_t most)
+{
+    state = state * 1664525 + 1013904223;
+    return (state >> 8) % most;
+}
+
+// An operator with a loop of float16, or with none: of powers, of another steepness, of two types.
+static WNNOperand record_any(WNNOperand x, WNNOperand y)
+{
+    WNNClampOptions bounds = WNN_CLAMP_OPTIONS_INIT;
+    WNNSoftplusOptions steep = WNN_SOFTPLUS_OPTIONS_INIT;
+    bounds.minValue = wnnNumberFloat64(-3);
+    bounds.maxValue = wnnNumberFloat64(2.5);
+    steep.steepness = 2;
+    switch (below(20)) {
+    case 0:
+        return plus(x, y);
+    case 1:
+        return times(x, y);
+    case 2:
+        return wnnGraphBuilderSub(builder, x, y, NULL);
+    case 3:
+        return wnnGraphBuilderMax(builder, x, y, NULL);
+    case 4:
+        return wnnGraphBuilderMin(builder, x, y, NULL);
+    case 5:
+        return wnnGraphBuilderDiv(builder, x, y, NULL);
+    case 6:
+        return wnnGraphBuilderPrelu(builder, x, y, NULL);
+    case 7:
+        return wnnGraphBuilderClamp(builder, x, &bounds);
+    case 8:
+        return wnnGraphBuilderRelu(builder, x, NULL);
+    case 9:
+        return wnnGraphBuilderAbs(builder, x, NULL);
+    case 10:
+        return wnnGraphBuilderNeg(builder, x, NULL);
+    case 11:
+        return wnnGraphBuilderHardSwish(builder, x, NULL);
+    case 12:
+        return wnnGraphBuilderHardSigmoid(builder, x, NULL);
+    case 13:
+        return wnnGraphBuilderTanh(builder, x, NULL);
+    case 14:
+        return silu(x);
+    case 15:
+        return wnnGraphBuilderSoftplus(builder, x, &steep);
+    case 16:
+        return wnnGraphBuilderSqrt(builder, wnnGraphBuilderAbs(builder, x, NULL), NULL);
+    case 17:
+        return power(x, three);
+    case 18:
+        x = wnnGraphBuilderCast(builder, x, WNNDataType_Float32, NULL);
+        return wnnGraphBuilderCast(builder, wnnGraphBuilderFloor(builder, x, NULL), type, NULL);
+    default:
+        return wnnGraphBuilderWhere(builder, wnnGraphBuilderGreater(builder, x, y, NULL), x, y, NULL);
+    }
+}
+
+// A chain of such, of which some results are outputs too, and one perhaps takes the place of an input.
+static void test_form(uint32_t seed)
+{
+    enum {
+        VALUES = 9,
+        OUTPUTS = 3
+    };
+    type = WNNDataType_Float16;
+    state = seed;
+    three = number(3);
+    struct values values = {.count = 0};
+    struct chain chain;
+    const uint32_t shape[] = {1 + below(MOST)}, one[] = {1};
+    WNNOperand made[VALUES] = {input(type, shape, 1), input(type, below(4) ? shape : one, 1)}, last;
+    for (unsigned i = 2; i < VALUES; i++) {
+        unsigned x = below(2) ? i - 1 : below(i);
+        made[i] = record_any(made[x == 1 ? 0 : x], made[below(i)]);
+        REQUIRE(made[i]);
+    }
+    last = plus(plus(made[VALUES - 1], made[0]), times(made[VALUES - 2], made[VALUES - 3]));
+    make_chain(&chain, wnn_operand(last));
+    struct tensor in[WNN_ELEMENTWISE_INPUTS], want[OUTPUTS], out[OUTPUTS];
+    for (unsigned i = 0; i < chain.node.in_count; i++)
+        in[i] = value_of(&values, chain.in[i]);
+    for (unsigned i = 0; i + 1 < chain.attrs.count && chain.node.out_count < OUTPUTS; i++)
+        if (below(4) == 0)
+            add_output(&chain, chain.results[i]);
+    for (unsigned i = 0; i < chain.node.out_count; i++) {
+        want[i] = value_of(&values, chain.out[i]);
+        out[i] = make_tensor(chain.out[i], 0);
+    }
+    for (unsigned i = below(3); i < chain.node.in_count; i++)
+        if (in[i].count == shape[0] && wnn_cpu_elementwise.may_alias(&chain.node, i)) {
+            memcpy(out[0].data, in[i].data, out[0].count * size_of(out));
+            in[i].data = out[0].data;
+            break;
+        }
+    run(&chain.node, in, out);
+    for (unsigned i = 0; i < chain.node.out_count; i++) {
+        require_same(&out[i], &want[i]);
+        free(out[i].data);
+    }
+    for (unsigned i = 0; i < values.count; i++)
+        free(values.tensor[i].data);
+}
+
+static void test_forms(uint32_t first, uint32_t count)
+{
+    for (uint32_t seed = first; seed < first + count; seed++)
+        test_form(seed);
+}
+
+enum {
+    LONGEST = 300 // elements of what is computed in both ways
+};
+
+// A loop of float16 against that of float32 and a rounding: of so many elements, at an odd place.
+static void compare_loops(const struct chunk_step *step, const uint16_t *const in[3], size_t count,
+                          bool stream)
+{
+    static float floats[3][LONGEST];
+    static _Alignas(64) uint16_t got[LONGEST + 2], want[LONGEST];
+    const void *from[3] = {floats[0], floats[1], floats[2]};
+    REQUIRE(count <= LONGEST);
+    for (unsigned i = 0; i < 3 && in[i]; i++)
+        wnn_half_to_float_array(in[i], floats[i], count);
+    step->run(step, from, floats[2], count);
+    wnn_half_from_float_array(floats[2], want, count);
+    got[count + 1] = GUARD;
+    REQUIRE(step->halves(step, in, got + 1, count, stream));
+    REQUIRE_EQUAL_INT(got[count + 1], GUARD);
+    for (size_t i = 0; i < count; i++) {
+        bool none = isnan(wnn_half_to_float(want[i]));
+        REQUIRE(none ? isnan(wnn_half_to_float(got[i + 1])) : got[i + 1] == want[i]);
+    }
+}
+
+// All float16, and each with others.
+static void test_loops_of_halves(void)
+{
+    static uint16_t x[LONGEST], y[LONGEST];
+    WNNClampOptions bounds = WNN_CLAMP_OPTIONS_INIT;
+    WNNLeakyReluOptions leaky = WNN_LEAKY_RELU_OPTIONS_INIT;
+    WNNLinearOptions linear = WNN_LINEAR_OPTIONS_INIT;
+    const WNNHardSigmoidOptions line = WNN_HARD_SIGMOID_OPTIONS_INIT;
+    bounds.minValue = wnnNumberFloat64(-3);
+    bounds.maxValue = wnnNumberFloat64(2.5);
+    leaky.alpha = 0.01f;
+    linear.alpha = 0.3f;
+    linear.beta = -1.7f;
+    const struct {
+        enum op op;
+        const void *attrs;
+    } unary[] = {{WNN_OP_abs, NULL},       {WNN_OP_clamp, &bounds},    {WNN_OP_hardSigmoid, &line},
+                 {WNN_OP_hardSwish, NULL}, {WNN_OP_leakyRelu, &leaky}, {WNN_OP_linear, &linear},
+                 {WNN_OP_neg, NULL},       {WNN_OP_reciprocal, NULL},  {WNN_OP_relu, NULL}};
+    static const enum op binary[] = {WNN_OP_add, WNN_OP_div,   WNN_OP_max, WNN_OP_min,
+                                     WNN_OP_mul, WNN_OP_prelu, WNN_OP_sub};
+    const uint16_t *const one[3] = {x}, *const two[3] = {x, y};
+    state = 1;
+    for (uint32_t first = 0, count = 1; first < HALVES; first += count) {
+        count = 1 + below(LONGEST);
+        for (uint32_t i = 0; i < count; i++) {
+            x[i] = (uint16_t)(first + i);
+            y[i] = (uint16_t)below(HALVES);
+        }
+        for (size_t i = 0; i < sizeof unary / sizeof unary[0]; i++) {
+            struct chunk_step step = wnn_cpu_unary_step(unary[i].op, unary[i].attrs, WNNDataType_Float16);
+            REQUIRE(step.halves);
+            if (step.halves(&step, one, NULL, 0, false))
+                compare_loops(&step, one, count, below(2));
+        }
+        for (size_t i = 0; i < sizeof binary / sizeof binary[0]; i++) {
+            struct chunk_step step = wnn_cpu_binary_step(binary[i], WNNDataType_Float16);
+            REQUIRE(step.halves);
+            if (step.halves(&step, two, NULL, 0, false))
+                compare_loops(&step, two, count, below(2));
+        }
+    }
+    wnn_nt_fence();
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Tables
+// ---------------------------------------------------------------------------------------------------------------
 
 static WNNOperand gelu_of_sine(WNNOperand x)
 {
@@ -440,6 +630,9 @@ int main(int argc, char **argv)
     TABLE(Tanh);
     CASE_AS(case_name("table of gelu_of_sine"), test_table(gelu_of_sine));
     CASE_AS(case_name("table of eight_cheap"), test_table(eight_cheap));
+    for (uint32_t seed = 1; seed <= SEEDS; seed += SEEDS / 10)
+        CASE_AS(case_name("forms of float16, from %u on", seed), test_forms(seed, SEEDS / 10));
+    CASE(test_loops_of_halves());
     CASE(test_two_outputs());
     CASE(test_powers());
     end_kernels();

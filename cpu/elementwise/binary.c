@@ -4,6 +4,7 @@
 // prelu.
 
 #include "cpu/elementwise/elementwise.h"
+#include "cpu/elementwise/halves.h"
 #include "cpu/simd/vmath.h"
 
 #include <math.h>
@@ -119,6 +120,23 @@ BINARY_FLOAT(not_equal, uint8_t, a != b)
 BINARY_FLOAT(greater, uint8_t, a > b)
 BINARY_FLOAT(greater_or_equal, uint8_t, a >= b)
 
+#define HALVES(name, function)                                                                               \
+    static bool name##_halves(const uint16_t *left, const uint16_t *right, uint16_t *out, size_t count,      \
+                              bool stream)                                                                   \
+    {                                                                                                        \
+        if (count > 0 && wnn_cpu_has_halves())                                                               \
+            wnn_cpu_halves(function, left, right, out, count, 0, 0, stream);                                 \
+        return wnn_cpu_has_halves();                                                                         \
+    }
+
+HALVES(add, HALVES_ADD)
+HALVES(div, HALVES_DIV)
+HALVES(max, HALVES_MAX)
+HALVES(min, HALVES_MIN)
+HALVES(mul, HALVES_MUL)
+HALVES(prelu, HALVES_PRELU)
+HALVES(sub, HALVES_SUB)
+
 BINARY_FLOAT(square, float, ((void)b, a *a))
 BINARY_FLOAT(cube, float, ((void)b, (double)a *(double)a *(double)a))
 
@@ -139,7 +157,8 @@ BINARY(xor_u8, uint8_t, uint8_t, (a != 0) ^ (b != 0))
 struct binary {
     binary_loop loop[WNN_DATA_TYPE_COUNT];
     size_t grain;
-    bool swapped; // the loop takes the operands the other way round
+    bool swapped;            // the loop takes the operands the other way round
+    binary_half_loop halves; // of float16 as it lies in memory, or NULL
 };
 
 #define FLOAT(name) [WNNDataType_Float32] = name##_f32, [WNNDataType_Float16] = name##_f32
@@ -151,18 +170,21 @@ struct binary {
     UNSIGNED(name), [WNNDataType_Int32] = name##_u32, [WNNDataType_Int64] = name##_u64,                      \
                     [WNNDataType_Int8] = name##_u8
 
-static const struct binary add_row = {{FLOAT(add), BITS(add)}, WNN_GRAIN_CHEAP, false};
-static const struct binary sub_row = {{FLOAT(sub), BITS(sub)}, WNN_GRAIN_CHEAP, false};
-static const struct binary mul_row = {{FLOAT(mul), BITS(mul)}, WNN_GRAIN_CHEAP, false};
-static const struct binary div_row = {{FLOAT(div), SIGNED(div), UNSIGNED(div)}, WNN_GRAIN_CHEAP, false};
-static const struct binary max_row = {{FLOAT(max), SIGNED(max), UNSIGNED(max)}, WNN_GRAIN_CHEAP, false};
-static const struct binary min_row = {{FLOAT(min), SIGNED(min), UNSIGNED(min)}, WNN_GRAIN_CHEAP, false};
+static const struct binary add_row = {{FLOAT(add), BITS(add)}, WNN_GRAIN_CHEAP, false, add_halves};
+static const struct binary sub_row = {{FLOAT(sub), BITS(sub)}, WNN_GRAIN_CHEAP, false, sub_halves};
+static const struct binary mul_row = {{FLOAT(mul), BITS(mul)}, WNN_GRAIN_CHEAP, false, mul_halves};
+static const struct binary div_row = {
+    {FLOAT(div), SIGNED(div), UNSIGNED(div)}, WNN_GRAIN_CHEAP, false, div_halves};
+static const struct binary max_row = {
+    {FLOAT(max), SIGNED(max), UNSIGNED(max)}, WNN_GRAIN_CHEAP, false, max_halves};
+static const struct binary min_row = {
+    {FLOAT(min), SIGNED(min), UNSIGNED(min)}, WNN_GRAIN_CHEAP, false, min_halves};
 static const struct binary pow_row = {{FLOAT(pow), SIGNED(pow), UNSIGNED(pow)}, WNN_GRAIN_COSTLY, false};
 static const struct binary modulusFloor_row = {
     {FLOAT(modulus_floor), SIGNED(modulus_floor), UNSIGNED(modulus)}, WNN_GRAIN_COSTLY, false};
 static const struct binary modulusTruncate_row = {
     {FLOAT(modulus_truncate), SIGNED(modulus_truncate), UNSIGNED(modulus)}, WNN_GRAIN_COSTLY, false};
-static const struct binary prelu_row = {{FLOAT(prelu), SIGNED(prelu)}, WNN_GRAIN_CHEAP, false};
+static const struct binary prelu_row = {{FLOAT(prelu), SIGNED(prelu)}, WNN_GRAIN_CHEAP, false, prelu_halves};
 static const struct binary equal_row = {{FLOAT(equal), BITS(equal)}, WNN_GRAIN_CHEAP, false};
 static const struct binary notEqual_row = {{FLOAT(not_equal), BITS(not_equal)}, WNN_GRAIN_CHEAP, false};
 static const struct binary greater_row = {
@@ -189,6 +211,7 @@ static const struct binary *const operators[WNN_OP_COUNT] = {
 
 struct job {
     binary_loop loop;
+    binary_half_loop halves; // or NULL
     struct view left, right;
     unsigned char *out;
     size_t out_size;
@@ -211,6 +234,22 @@ static void binary_piece(void *argument, size_t begin, size_t end)
         wnn_cpu_chunk_end(&room, out, n * job->out_size);
     }
     wnn_cpu_chunks_end(&room);
+}
+
+// float16 as it lies in memory.
+static void halves_piece(void *argument, size_t begin, size_t end)
+{
+    const struct job *job = argument;
+    struct cursor left, right;
+    wnn_cpu_cursor_init(&left, &job->left);
+    wnn_cpu_cursor_init(&right, &job->right);
+    for (size_t i = begin, n; i < end; i += n) {
+        n = end - i < WNN_CHUNK ? end - i : WNN_CHUNK;
+        job->halves(wnn_cpu_cursor_read(&left, i, n), wnn_cpu_cursor_read(&right, i, n),
+                    (uint16_t *)(void *)job->out + i, n, job->non_temporal);
+    }
+    if (job->non_temporal)
+        wnn_nt_fence();
 }
 
 static void half_piece(void *argument, size_t begin, size_t end)
@@ -259,11 +298,20 @@ static void run_swapped_step(const struct chunk_step *step, const void *const in
     step->loop.binary(in[1], in[0], out, count);
 }
 
+static bool run_halves(const struct chunk_step *step, const uint16_t *const in[3], uint16_t *out,
+                       size_t count, bool stream)
+{
+    return step->half_loop.binary(in[0], in[1], out, count, stream);
+}
+
 struct chunk_step wnn_cpu_binary_step(enum op op, WNNDataType type)
 {
     const struct binary *binary = operators[op];
+    binary_half_loop halves = type == WNNDataType_Float16 ? binary->halves : NULL;
     return (struct chunk_step){.run = binary->swapped ? run_swapped_step : run_binary_step,
+                               .halves = halves ? run_halves : NULL,
                                .loop.binary = binary->loop[type],
+                               .half_loop.binary = halves,
                                .grain = binary->grain};
 }
 
@@ -283,6 +331,7 @@ static void run_binary(const struct kernel_call *call)
     struct job job = {
         .loop = call->node->op == WNN_OP_pow && wnn_dtype_is_float(type) ? power_loop(&call->in[1])
                                                                          : binary->loop[type],
+        .halves = binary->halves && binary->halves(NULL, NULL, NULL, 0, false) ? binary->halves : NULL,
         .out = out->data,
         .out_size = wnn_dtype_bits(out->type) / 8,
         .non_temporal = wnn_cpu_chunks_non_temporal(call, out),
@@ -290,7 +339,10 @@ static void run_binary(const struct kernel_call *call)
     wnn_cpu_view_init(&job.left, &call->in[binary->swapped], &out->shape);
     wnn_cpu_view_init(&job.right, &call->in[!binary->swapped], &out->shape);
     wnn_parallel_for(call->parallel, out->count, binary->grain,
-                     type == WNNDataType_Float16 ? half_piece : binary_piece, &job);
+                     type != WNNDataType_Float16 ? binary_piece
+                     : job.halves                ? halves_piece
+                                                 : half_piece,
+                     &job);
 }
 
 const struct kernel wnn_cpu_binary = {.run = run_binary, .in_place = 3};

@@ -93,6 +93,12 @@ struct unary_constants {
 
 typedef void (*unary_loop)(const void *in, void *out, size_t count, const struct unary_constants *constants);
 typedef void (*binary_loop)(const void *left, const void *right, void *out, size_t count);
+// Of float16 as it lies in memory, past the caches if `stream` says so. For 0 elements they only return
+// whether this processor has such a loop.
+typedef bool (*unary_half_loop)(const uint16_t *in, uint16_t *out, size_t count,
+                                const struct unary_constants *constants, bool stream);
+typedef bool (*binary_half_loop)(const uint16_t *left, const uint16_t *right, uint16_t *out, size_t count,
+                                 bool stream);
 typedef void (*cast_loop)(const void *in, void *out, size_t count);
 typedef void (*quantize_loop)(const void *x, const float *scale, const void *zero, void *out, size_t count);
 
@@ -102,12 +108,19 @@ struct chunk_step {
     void (*run)(const struct chunk_step *step, const void *const in[3], void *out, size_t count);
     // (optional) The same past the caches. The caller ends that.
     void (*stream)(const struct chunk_step *step, const void *const in[3], void *out, size_t count);
+    // (optional) The same of float16 as it lies in memory, rounded; as half_loop below.
+    bool (*halves)(const struct chunk_step *step, const uint16_t *const in[3], uint16_t *out, size_t count,
+                   bool stream);
     union {
         unary_loop unary;
         binary_loop binary;
         cast_loop cast; // NULL: the bits stay
         quantize_loop quantize;
     } loop;
+    union {
+        unary_half_loop unary;
+        binary_half_loop binary;
+    } half_loop;
     struct unary_constants constants;
     struct vmath_chain chain; // of joined steps
     size_t size;              // of an element of the result, where the loop does not know it

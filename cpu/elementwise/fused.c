@@ -3,24 +3,38 @@
 // elementwise: the steps of a chain one after the other on a chunk at a time, so that what lies between them
 // stays in the first-level cache. Each step is the loop of its operator's own kernel, or one for several
 // steps (joined.c), and rounds to float16 as that does: the results are the same bits.
+//
+// Values of float16 have two forms, float32 and as they lie in memory. Loops that read and write the latter
+// are taken where there are some; a value gets the other form when it is read in that.
 
 #include "cpu/elementwise/elementwise.h"
 
 enum {
     VALUES = WNN_ELEMENTWISE_INPUTS + WNN_ELEMENTWISE_STEPS,
-    POOL_BYTES = 32768, // for the chunks that have no other place
+    POOL_BYTES = 32768, // for the chunks that have no other place, if they need not be shorter than
+    LEAST_CHUNK = 64,   // elements
     // So many of the fastest take longer than a lookup in a table.
     SLOW_STEPS = 4,
     SLOW_STEPS_AVX512 = 8,
 };
 
+enum form {
+    FORM_CHUNK, // as most loops have elements (chunk_step)
+    FORM_HALVES,
+    FORM_COUNT
+};
+
+enum {
+    NO_SLOT = 0xFF // in the tensor or cursor of an input, or in the tensor of an output
+};
+
 // Where a value lies while a chunk is computed.
 struct value {
     WNNDataType type;
-    uint8_t last;      // the last step that reads it
-    uint8_t slot;      // of the pool
-    bool pooled;       // in that slot; else an input in its tensor or cursor, or an output in its tensor
-    bool non_temporal; // of an output
+    uint8_t last;             // the last step that reads it
+    bool read[FORM_COUNT];    // by some step
+    uint8_t slot[FORM_COUNT]; // of the pool
+    bool non_temporal;        // of an output
     const struct tensor *out; // of an output, or NULL
 };
 
@@ -28,7 +42,7 @@ struct value {
 struct link {
     struct chunk_step loop; // without `run`: a later one computes this step, too
     uint8_t in_count, in[3];
-    bool packed; // it reads and writes float16 where that lies
+    enum form form; // of what it reads and writes
 };
 
 struct chain {
@@ -38,7 +52,6 @@ struct chain {
     struct view views[WNN_ELEMENTWISE_INPUTS];
     struct value values[VALUES]; // inputs, results of steps
     bool non_temporal;           // some output
-    uint32_t joined;             // bit i: link i is of several steps
     size_t count;                // elements
     size_t chunk, slot_bytes;
 };
@@ -72,38 +85,55 @@ static bool is_plain(WNNDataType type)
     return type != WNNDataType_Float16 && wnn_dtype_bits(type) >= 8;
 }
 
-// Puts a value that step `from` makes into the first slot that is free then. The last read of a slot's old
-// value must lie before, since the loops may not write over their operands in chunks of another size.
-static void assign_slot(struct value *value, unsigned from, uint8_t *busy_until, unsigned *slots)
+// Which slots of the pool hold what.
+struct slots {
+    unsigned count;
+    uint8_t busy_until[FORM_COUNT * VALUES]; // by slot: the last step that reads what lies there
+};
+
+// Puts a form of a value that is made in step `from` into the first slot that is free then, if it has none.
+// The last read of a slot's old value must lie before, since the loops may not write over their operands in
+// chunks of another size.
+static void assign_slot(struct slots *slots, struct value *value, enum form form, unsigned from)
 {
     unsigned slot = 0;
-    while (slot < *slots && busy_until[slot] >= from)
+    if (value->slot[form] != NO_SLOT)
+        return;
+    while (slot < slots->count && slots->busy_until[slot] >= from)
         slot++;
-    *slots += slot == *slots;
-    busy_until[slot] = value->last;
-    value->slot = (uint8_t)slot;
-    value->pooled = true;
+    slots->count += slot == slots->count;
+    slots->busy_until[slot] = value->last;
+    value->slot[form] = (uint8_t)slot;
+}
+
+// Whether a step's result is made in the pool: it is not where it goes, or read again after it went past the
+// caches.
+static bool is_pooled(const struct value *result, enum form form, unsigned step)
+{
+    return !result->out || (form == FORM_CHUNK && !is_plain(result->type)) ||
+           (result->non_temporal && result->last > step);
 }
 
 // Returns the number of slots.
 static unsigned assign_slots(struct chain *chain)
 {
-    uint8_t busy_until[VALUES]; // by slot: the last step that reads what lies there
-    unsigned slots = 0;
+    struct slots slots = {0};
     for (unsigned i = 0; i < chain->step_count; i++) {
         const struct link *link = &chain->links[i];
-        if (!link->loop.run || link->packed)
-            continue;
-        for (unsigned j = 0; j < link->in_count; j++) {
-            struct value *value = &chain->values[link->in[j]];
-            if (link->in[j] < chain->input_count && value->type == WNNDataType_Float16 && !value->pooled)
-                assign_slot(value, i, busy_until, &slots);
-        }
         struct value *result = &chain->values[chain->input_count + i];
-        if (!result->out || !is_plain(result->type) || (result->non_temporal && result->last > i))
-            assign_slot(result, i, busy_until, &slots);
+        if (!link->loop.run)
+            continue;
+        for (unsigned j = 0; j < link->in_count; j++)
+            if (chain->values[link->in[j]].type == WNNDataType_Float16 && link->form == FORM_CHUNK)
+                assign_slot(&slots, &chain->values[link->in[j]], FORM_CHUNK, i);
+        if (is_pooled(result, link->form, i))
+            assign_slot(&slots, result, link->form, i);
+        // What is made as float32 is rounded on the way to its output, or to who reads it.
+        if (result->type == WNNDataType_Float16 && link->form == FORM_CHUNK &&
+            (result->out ? result->non_temporal : result->read[FORM_HALVES]))
+            assign_slot(&slots, result, FORM_HALVES, i);
     }
-    return slots;
+    return slots.count;
 }
 
 // Whether an output that another step makes takes the place of an input of the joined ones: they read it
@@ -132,34 +162,34 @@ static void join_steps(const struct kernel_call *call, struct chain *chain)
             if (joined.steps >> j & 1)
                 chain->links[j].loop.run = NULL;
         *link = (struct link){joined.loop, joined.in_count, {joined.in[0], joined.in[1]}};
-        chain->joined |= (uint32_t)1 << i;
     }
 }
 
-// Whether float16 that the joined steps read is there as such, and nothing in the chain reads what they make.
-static bool is_packed(const struct chain *chain, const struct link *link, unsigned step)
+// Whether a step has a loop of float16 as it lies in memory, for this processor.
+static bool reads_halves(const struct chain *chain, const struct link *link, unsigned step)
 {
-    const struct value *result = &chain->values[chain->input_count + step];
-    bool packed = result->type == WNNDataType_Float16 && result->out && result->last == step &&
-                  link->loop.chain.form != VMATH_CHAIN_GELU_BY_TANH;
+    const uint16_t *const nothing[3] = {NULL};
+    bool halves = chain->values[chain->input_count + step].type == WNNDataType_Float16 && link->loop.halves &&
+                  link->loop.halves(&link->loop, nothing, NULL, 0, false);
     for (unsigned i = 0; i < link->in_count; i++)
-        packed &= link->in[i] < chain->input_count;
-    return packed;
+        halves &= chain->values[link->in[i]].type == WNNDataType_Float16;
+    return halves;
 }
 
-// The last step that reads each value.
-static void find_last(struct chain *chain)
+// The forms that steps read, and the last step that reads each value.
+static void find_readers(struct chain *chain)
 {
-    for (unsigned i = 0; i < chain->step_count; i++) {
-        const struct link *link = &chain->links[i];
-        chain->values[chain->input_count + i].last = (uint8_t)i;
-        for (unsigned j = 0; j < link->in_count && link->loop.run; j++)
-            chain->values[link->in[j]].last = (uint8_t)i;
-    }
     for (unsigned i = 0; i < chain->step_count; i++) {
         struct link *link = &chain->links[i];
-        link->packed = chain->joined >> i & 1 && is_packed(chain, link, i);
-        link->loop.chain.packed = link->packed;
+        chain->values[chain->input_count + i].last = (uint8_t)i;
+        if (!link->loop.run)
+            continue;
+        link->form = reads_halves(chain, link, i) ? FORM_HALVES : FORM_CHUNK;
+        for (unsigned j = 0; j < link->in_count; j++) {
+            struct value *value = &chain->values[link->in[j]];
+            value->last = (uint8_t)i;
+            value->read[link->form] = true;
+        }
     }
 }
 
@@ -170,13 +200,13 @@ static void prepare(const struct kernel_call *call, struct chain *chain)
     chain->step_count = attrs->count;
     chain->input_count = call->node->in_count;
     chain->non_temporal = false;
-    chain->joined = 0;
     chain->count = call->out[0].count;
     size_t size = 1;
     for (unsigned i = 0; i < chain->input_count + chain->step_count; i++)
         chain->values[i] =
             (struct value){.type = i < chain->input_count ? call->in[i].type
-                                                          : chain->steps[i - chain->input_count].type.type};
+                                                          : chain->steps[i - chain->input_count].type.type,
+                           .slot = {NO_SLOT, NO_SLOT}};
     for (unsigned i = 0; i < chain->step_count; i++) {
         const struct elementwise_step *step = &chain->steps[i];
         struct value *result = &chain->values[chain->input_count + i];
@@ -196,105 +226,135 @@ static void prepare(const struct kernel_call *call, struct chain *chain)
         if (chain->values[i].type == WNNDataType_Float16 && size < sizeof(float))
             size = sizeof(float);
     join_steps(call, chain);
-    find_last(chain);
+    find_readers(chain);
     unsigned slots = assign_slots(chain);
     chain->chunk = WNN_CHUNK;
-    while (slots * chain->chunk * size > POOL_BYTES)
+    while (slots * chain->chunk * size > POOL_BYTES && chain->chunk > LEAST_CHUNK)
         chain->chunk /= 2;
     chain->slot_bytes = chain->chunk * size;
 }
-_Static_assert(VALUES * 64 * sizeof(uint64_t) <= POOL_BYTES, "chunks have at least 64 elements");
 
 // What one thread needs besides.
 struct room {
     struct cursor cursors[WNN_ELEMENTWISE_INPUTS];
-    _Alignas(64) unsigned char pool[POOL_BYTES];
-    _Alignas(64) uint16_t halves[WNN_CHUNK];
+    _Alignas(64) unsigned char pool[FORM_COUNT * VALUES * LEAST_CHUNK * sizeof(uint64_t)];
     struct chunk_room output; // that no later step reads
 };
 
-// Elements [index, index + count) of an input.
-static const void *read_input(const struct chain *chain, struct room *room, unsigned input, size_t index,
-                              size_t count)
+// Elements [index, index + count) of all values, in each of their forms, or NULL where that has not been
+// made.
+struct chunk {
+    size_t index, count;
+    void *at[VALUES][FORM_COUNT];
+};
+
+static void *slot_of(const struct chain *chain, struct room *room, const struct value *value, enum form form)
 {
-    const struct value *value = &chain->values[input];
-    const void *elements = wnn_cpu_cursor_read(&room->cursors[input], index, count);
-    if (!value->pooled)
-        return elements;
-    for (size_t i = 0; i < count * sizeof(uint16_t);
-         i += WNN_LINE) // what is next, while numbers are converted
-        __builtin_prefetch((const char *)elements + chain->chunk * sizeof(uint16_t) + i);
-    float *floats = (float *)(void *)(room->pool + value->slot * chain->slot_bytes);
-    wnn_half_to_float_array(elements, floats, count);
-    return floats;
+    return value->slot[form] == NO_SLOT ? NULL : room->pool + value->slot[form] * chain->slot_bytes;
 }
 
-// Rounds a result to float16 as it stands there, and puts it into the output that it is.
-static void put_halves(const struct value *value, struct room *room, float *floats, bool read, size_t index,
-                       size_t count)
+// What a chunk has of an input, in its tensor or cursor. What the next one has of float16 is fetched
+// meanwhile.
+static void *read_input(const struct chain *chain, struct room *room, const struct chunk *chunk,
+                        unsigned input)
 {
-    if (!value->out) {
-        wnn_half_round_array(floats, count);
+    const char *elements = wnn_cpu_cursor_read(&room->cursors[input], chunk->index, chunk->count);
+    if (chain->values[input].type == WNNDataType_Float16)
+        for (size_t i = 0; i < chunk->count * sizeof(uint16_t); i += WNN_LINE)
+            __builtin_prefetch(elements + chain->chunk * sizeof(uint16_t) + i);
+    return (void *)(uintptr_t)elements; // which nobody writes
+}
+
+// Makes a form of a value, if it is not there.
+static const void *read_value(const struct chain *chain, struct room *room, struct chunk *chunk,
+                              unsigned number, enum form form)
+{
+    const struct value *value = &chain->values[number];
+    void **at = chunk->at[number];
+    enum form own = value->type == WNNDataType_Float16 ? FORM_HALVES : FORM_CHUNK; // of inputs
+    if (!at[form] && !at[own])
+        at[own] = read_input(chain, room, chunk, number);
+    if (!at[form]) {
+        at[form] = slot_of(chain, room, value, form);
+        wnn_half_to_float_array(at[FORM_HALVES], at[form], chunk->count);
+    }
+    return at[form];
+}
+
+// Rounds a result to float16 as it stands there, or in the other form, and puts it into the output that it
+// is.
+static void put_halves(const struct chain *chain, struct room *room, struct chunk *chunk, unsigned number)
+{
+    const struct value *value = &chain->values[number];
+    void **at = chunk->at[number];
+    size_t count = chunk->count;
+    uint16_t *out = value->out ? (uint16_t *)value->out->data + chunk->index : NULL;
+    uint16_t *halves = slot_of(chain, room, value, FORM_HALVES);
+    at[FORM_HALVES] = halves = halves ? halves : out;
+    if (!halves) {
+        wnn_half_round_array(at[FORM_CHUNK], count);
         return;
     }
-    uint16_t *out = (uint16_t *)value->out->data + index, *halves = value->non_temporal ? room->halves : out;
-    wnn_half_from_float_array(floats, halves, count);
-    if (value->non_temporal)
+    wnn_half_from_float_array(at[FORM_CHUNK], halves, count);
+    if (out && halves != out)
         wnn_nt_store(out, halves, count * sizeof *halves);
-    if (read)
-        wnn_half_to_float_array(halves, floats, count);
+    if (value->read[FORM_CHUNK])
+        wnn_half_to_float_array(halves, at[FORM_CHUNK], count);
 }
 
-// Runs a step, and puts its result into the output that it is. Returns where the steps behind it find the
-// result.
-static const void *run_link(const struct chain *chain, struct room *room, unsigned number,
-                            const void *const in[3], size_t index, size_t count)
+// Runs a step into the pool or into an output.
+static void run_loop(const struct chunk_step *loop, enum form form, struct room *room,
+                     const void *const in[3], void *out, size_t count, size_t bytes)
 {
-    const struct value *value = &chain->values[chain->input_count + number];
-    const struct chunk_step *loop = &chain->links[number].loop;
-    bool packed = chain->links[number].packed;
-    size_t size = packed ? sizeof(uint16_t) : wnn_cpu_chunk_size(value->type);
-    if (!value->pooled) {
-        unsigned char *out = (unsigned char *)value->out->data + index * size;
-        room->output.non_temporal = value->non_temporal;
-        if (value->non_temporal && loop->stream) {
-            loop->stream(loop, in, out, count);
-        } else {
-            loop->run(loop, in, wnn_cpu_chunk_begin(&room->output, out), count);
-            wnn_cpu_chunk_end(&room->output, out, count * size);
-        }
-        return out;
+    if (form == FORM_HALVES) {
+        const uint16_t *const halves[3] = {in[0], in[1], in[2]};
+        loop->halves(loop, halves, out, count, room->output.non_temporal);
+    } else if (room->output.non_temporal && loop->stream) {
+        loop->stream(loop, in, out, count);
+    } else {
+        loop->run(loop, in, wnn_cpu_chunk_begin(&room->output, out), count);
+        wnn_cpu_chunk_end(&room->output, out, bytes);
     }
-    unsigned char *slot = room->pool + value->slot * chain->slot_bytes;
-    loop->run(loop, in, slot, count);
-    if (value->type == WNNDataType_Float16)
-        put_halves(value, room, (float *)(void *)slot, value->last > number, index, count);
-    else if (value->out && is_plain(value->type))
-        wnn_nt_store((unsigned char *)value->out->data + index * size, slot, count * size);
-    else if (value->out)
-        wnn_cpu_pack_pairs(slot, value->out->data, index, count);
-    return slot;
+}
+
+// Runs a step, and puts its result into the output that it is.
+static void run_link(const struct chain *chain, struct room *room, struct chunk *chunk, unsigned step,
+                     const void *const in[3])
+{
+    const unsigned number = chain->input_count + step;
+    const struct value *value = &chain->values[number];
+    const struct chunk_step *loop = &chain->links[step].loop;
+    enum form form = chain->links[step].form;
+    size_t size = form == FORM_HALVES ? sizeof(uint16_t) : wnn_cpu_chunk_size(value->type);
+    size_t bytes = chunk->count * size;
+    unsigned char *out = value->out ? (unsigned char *)value->out->data + chunk->index * size : NULL;
+    void *slot = slot_of(chain, room, value, form);
+    room->output.non_temporal = value->non_temporal && !slot;
+    run_loop(loop, form, room, in, slot ? slot : out, chunk->count, bytes);
+    chunk->at[number][form] = slot ? slot : out;
+    if (form == FORM_CHUNK && value->type == WNNDataType_Float16)
+        put_halves(chain, room, chunk, number);
+    else if (out && slot && (form == FORM_HALVES || is_plain(value->type)))
+        wnn_nt_store(out, slot, bytes);
+    else if (out && slot)
+        wnn_cpu_pack_pairs(slot, value->out->data, chunk->index, chunk->count);
 }
 
 static void run_chunk(const struct chain *chain, struct room *room, size_t index, size_t count)
 {
-    const void *at[VALUES];
-    for (unsigned i = 0; i < chain->input_count; i++)
-        at[i] = NULL;
+    struct chunk chunk;
+    chunk.index = index;
+    chunk.count = count;
+    for (unsigned i = 0; i < chain->input_count + chain->step_count; i++)
+        chunk.at[i][FORM_CHUNK] = chunk.at[i][FORM_HALVES] = NULL;
     for (unsigned i = 0; i < chain->step_count; i++) {
         const struct link *link = &chain->links[i];
         const void *in[3] = {NULL};
         if (!link->loop.run)
             continue;
-        for (unsigned j = 0; j < link->in_count; j++) {
-            unsigned value = link->in[j];
-            if (link->packed)
-                in[j] = wnn_cpu_cursor_read(&room->cursors[value], index, count);
-            else if (!at[value])
-                at[value] = read_input(chain, room, value, index, count);
-            in[j] = link->packed ? in[j] : at[value];
-        }
-        at[chain->input_count + i] = run_link(chain, room, i, in, index, count);
+        for (unsigned j = 0; j < link->in_count; j++)
+            in[j] = read_value(chain, room, &chunk, link->in[j], link->form);
+        run_link(chain, room, &chunk, i, in);
     }
 }
 

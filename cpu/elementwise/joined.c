@@ -188,6 +188,16 @@ static void stream_joined(const struct chunk_step *step, const void *const in[3]
     wnn_vmath_chain(&step->chain, in[0], in[1], out, count, true);
 }
 
+static bool run_halves(const struct chunk_step *step, const uint16_t *const in[3], uint16_t *out,
+                       size_t count, bool stream)
+{
+    struct vmath_chain chain = step->chain;
+    chain.packed = true;
+    if (count > 0)
+        wnn_vmath_chain(&chain, in[0], in[1], out, count, stream);
+    return true;
+}
+
 bool wnn_cpu_join_steps(const struct elementwise_attrs *attrs, const struct tensor *in, unsigned input_count,
                         unsigned last, struct joined_steps *joined)
 {
@@ -209,7 +219,10 @@ bool wnn_cpu_join_steps(const struct elementwise_attrs *attrs, const struct tens
     joined->in[0] = (uint8_t)x;
     joined->in[1] = (uint8_t)(joined->in_count == 2 ? y : x);
     joined->steps = steps_from(&reading, value, joined->in);
-    joined->loop = (struct chunk_step){
-        .run = run_joined, .stream = stream_joined, .chain = chain, .grain = WNN_GRAIN_COSTLY};
+    joined->loop = (struct chunk_step){.run = run_joined,
+                                       .stream = stream_joined,
+                                       .halves = chain.form == VMATH_CHAIN_GELU_BY_TANH ? NULL : run_halves,
+                                       .chain = chain,
+                                       .grain = WNN_GRAIN_COSTLY};
     return are_inner(&reading, joined->steps, attrs->count);
 }

@@ -145,8 +145,8 @@ static void run_few(void (*loop)(const uint16_t *, uint16_t *, int, bool), const
 bool wnn_vmath_halves(enum vmath function, const uint16_t *x, uint16_t *y, size_t count, bool stream)
 {
     void (*loop)(const uint16_t *, uint16_t *, int, bool) = WNN_BEST_ISA(&loops)->halves[function];
-    if (!loop)
-        return false;
+    if (!loop || count == 0)
+        return loop != NULL;
     size_t i = stream ? -(uintptr_t)y % LINE / sizeof *y : 0;
     i = i < count ? i : count;
     run_few(loop, x, y, i);

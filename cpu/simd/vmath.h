@@ -41,7 +41,7 @@ void wnn_vmath(enum vmath function, const float *x, float *y, size_t count, floa
 void wnn_vmath_stream(enum vmath function, const float *x, float *y, size_t count, float alpha);
 
 // The same of float16, rounded once more, in one loop; where `stream` says so past the caches, likewise, and
-// else y may be x. Returns whether there is such a loop for this processor.
+// else y may be x. Returns whether there is such a loop for this processor; for a count of 0 that is all.
 bool wnn_vmath_halves(enum vmath function, const uint16_t *x, uint16_t *y, size_t count, bool stream);
 
 // y[i] = function of a[i] and b[i]; y may be one of them.
