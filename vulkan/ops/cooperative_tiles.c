@@ -8,7 +8,7 @@ static const struct cooperative_tile half_tiles[COOPERATIVE_TILES] = {
     {32, 64, 64, 16, 32, 1, 4, 0.4f, 0.37f, 0.23f},     {32, 32, 64, 16, 16, 1, 2.4f, 0, 0.32f, 0.23f},
     {16, 64, 64, 16, 16, 1, 2.5f, 0.3f, 0.8f, 0.27f},   {128, 128, 64, 64, 32, 1, 7, 1.5f, 0.87f, 0.93f},
     {96, 128, 64, 48, 64, 1, 9.5f, 0.5f, 0.72f, 0.62f}, {192, 128, 64, 48, 64, 1, 6.5f, 3, 1.1f, 1.1f},
-    {96, 128, 64, 48, 64, 2, 8, 1.5f, 0.65f, 0.65f}};
+    {96, 128, 64, 48, 64, 2, 8, 1.5f, 0.65f, 0.65f},    {64, 64, 128, 32, 32, 1, 5, 1.6f, 0.79f, 0.62f}};
 static const struct cooperative_tile single_tiles[COOPERATIVE_TILES] = {
     {128, 128, 16, 64, 64, 1, 16, 0, 1.34f, 1.02f},
     {64, 64, 32, 32, 32, 1, 3, 0, 1.17f, 0.69f},
@@ -23,11 +23,14 @@ enum {
     MANY_PARTIALS = 1 << 22, // of so many sums,
     PLANNED_INNER = 256,     // with so many inner indices each
     FEW_ROWS = 16,
-    STREAMED_COLUMNS = 64, // or more of a row are read as fast as any
-    STREAMED_ROWS = 64,    // or fewer do not keep the units as long busy as memory,
+    STREAMED_COLUMNS = 64,   // or more of a row are read as fast as any
+    STREAMED_ROWS = 64,      // or fewer do not keep the units as long busy as memory,
+    MOST_STREAMED_ROWS = 96, // or of a matrix whose rows are a multiple of so many columns apart:
+    SLOW_COLUMNS = 512,      // as far ahead as one work group reads, they come late
     FEW_STREAMED_ROWS = 32,
     STREAMED_BYTES = 48 << 20, // which the second cache does not keep until the next execution;
-    FEW_STREAMED_BYTES = 12 << 20
+    FEW_STREAMED_BYTES = 12 << 20,
+    LONG_STEP = 128
 };
 
 // Microseconds on an H100: of the dispatch that sums splits, for each of their numbers, and at most of
@@ -36,8 +39,9 @@ enum {
 static const double sum_start = 2.5, sum_number = 8e-7, sum_wait = 7, inside_start = 1.9,
                     read_number = 0.0025;
 
-// Of a step whose part of a matrix comes from memory; and bytes a microsecond, behind that and altogether.
-static const double stream_step = 0.55, stream_behind = 3.8e6, stream_most = 2.6e6;
+// Of a step whose part of a matrix comes from memory; and bytes a microsecond, behind that, altogether, and
+// to one processor, of both operands.
+static const double stream_step = 0.55, stream_behind = 3.8e6, stream_most = 2.6e6, processor_most = 4.5e4;
 
 uint32_t wnn_cooperative_subgroups(const struct cooperative_tile *tile)
 {
@@ -79,15 +83,28 @@ static bool sums_inside(const struct cooperative_tile *tile, uint32_t splits,
 // How long it takes at least to read a matrix that is in memory, if nothing else does. What is read of a row
 // at once is longer in wide tiles; and who reads what others read too is not so far ahead.
 static double streaming_time(const struct product *p, const struct cooperative_tile *tile, double steps,
-                             const struct cooperative_operands *with)
+                             double rounds, const struct cooperative_operands *with)
 {
     double bytes = 2.0 * p->columns * p->inner * p->matrices;
-    if (!with->half || with->quantized || p->rows > STREAMED_ROWS ||
+    double own = 2.0 * (tile->m + tile->n) * tile->k * steps * rounds;
+    bool slow = p->columns % SLOW_COLUMNS == 0 && p->matrices == 1 && !with->b_turned;
+    uint32_t most = slow ? MOST_STREAMED_ROWS : STREAMED_ROWS;
+    if (!with->half || with->quantized || p->rows > most ||
         bytes < (p->rows > FEW_STREAMED_ROWS ? STREAMED_BYTES : FEW_STREAMED_BYTES))
         return 0;
     double slower = (tile->n < STREAMED_COLUMNS ? (double)STREAMED_COLUMNS / tile->n : 1) *
                     (1 + wnn_divide_up(p->rows, tile->m)) / 2;
-    return fmax(steps * stream_step + bytes / stream_behind, bytes / stream_most) * slower;
+    double all = fmax(steps * stream_step + bytes / stream_behind, bytes / stream_most) * slower;
+    return fmax(all, own / processor_most);
+}
+
+// Long steps have more of a matrix on its way from memory: of use without splits, which have so, too, and if
+// nothing is to be found or made of it before.
+static bool suits(const struct product *p, const struct cooperative_tile *tile, uint32_t splits,
+                  const struct cooperative_operands *with)
+{
+    return tile->k < LONG_STEP || (splits == 1 && p->matrices == 1 && p->rows > tile->m / 2 &&
+                                   p->rows <= tile->m && !with->pixels && !with->quantized);
 }
 
 // How long a product takes, in microseconds, until what runs beside it is done, too, which keeps processors
@@ -101,7 +118,7 @@ static double time_of(const struct product *p, const struct cooperative_tile *ti
         (double)wnn_divide_up(p->rows, tile->m) * wnn_divide_up(p->columns, tile->n) * p->matrices * splits;
     double rounds = ceil(groups / COOPERATIVE_PROCESSORS),
            steps = wnn_divide_up(wnn_divide_up(p->inner, splits), tile->k);
-    double alone = fmax(steps * tile->step, streaming_time(p, tile, steps, with)),
+    double alone = fmax(steps * tile->step, streaming_time(p, tile, steps, rounds, with)),
            busy = steps * rounds * tile->busy + with->beside;
     double numbers = (double)p->rows * p->columns * p->matrices * splits;
     double sum = sums_inside(tile, splits, with)
@@ -142,7 +159,7 @@ bool wnn_cooperative_choose(const struct capabilities *can, const struct product
         uint32_t first = can->matrix_tile > 0 && most > 1 ? most : 1;
         for (uint32_t s = first; s == first || s <= most; s++) {
             double time = time_of(p, &tiles[i], s, with);
-            if (time >= least)
+            if (time >= least || (can->matrix_tile == 0 && !suits(p, &tiles[i], s, with)))
                 continue;
             least = time;
             splits = s;

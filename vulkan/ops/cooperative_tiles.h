@@ -9,7 +9,7 @@
 #include "vulkan/ops/product.h"
 
 enum {
-    COOPERATIVE_TILES = 9,       // that there are for a type, at most
+    COOPERATIVE_TILES = 10,      // that there are for a type, at most
     COOPERATIVE_PIECES = 3,      // bfloat16 that add up to a float32
     COOPERATIVE_PROCESSORS = 132 // of an H100 or H200
 };
@@ -33,6 +33,7 @@ struct cooperative_schedule {
 struct cooperative_operands {
     bool half, paired; // paired: with another product
     bool a_turned, b_turned;
+    bool pixels;    // a, which are found for each step
     bool quantized; // b, of which little is read then
     bool counts;    // work groups can tell whether they are done last
     bool reads;     // what is fused with it reads as much as there are results

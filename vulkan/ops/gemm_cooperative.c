@@ -169,6 +169,7 @@ static struct cooperative_operands operands_of(const struct product *p, WNNDataT
 {
     return (struct cooperative_operands){.half = type == WNNDataType_Float16,
                                          .paired = paired,
+                                         .pixels = p->gather != NULL,
                                          .quantized = p->weights != NULL,
                                          .a_turned = !p->gather && p->a_inner != 1,
                                          .b_turned = p->b_inner == 1};
