@@ -110,8 +110,7 @@ static void hard_sigmoid_f32(const void *in, void *out, size_t count, const stru
     static bool name##_halves(const uint16_t *in, uint16_t *out, size_t count,                               \
                               const struct unary_constants *constants, bool stream)                          \
     {                                                                                                        \
-        (void)constants;                                                                                     \
-        return wnn_vmath_halves(function, in, out, count, stream);                                           \
+        return wnn_vmath_halves(function, in, out, count, constants->alpha, stream);                         \
     }
 
 FUNCTION(cos_f32, VMATH_COS)
@@ -220,7 +219,7 @@ static const struct unary isInfinite_row = {{FLOAT(is_infinite)}, WNN_GRAIN_CHEA
 static const struct unary isNaN_row = {{FLOAT(is_nan)}, WNN_GRAIN_CHEAP};
 static const struct unary leakyRelu_row = {{FLOAT(leaky_relu)}, CHEAP_ROW(leaky_relu)};
 static const struct unary linear_row = {{FLOAT(linear)}, CHEAP_ROW(linear)};
-static const struct unary log_row = {FUNCTION_ROW(log, SLOW)};
+static const struct unary log_row = {FUNCTION_ROW(log, SLOW_IN_256_BITS)};
 static const struct unary logicalNot_row = {{[WNNDataType_Uint8] = logical_not_u8}, WNN_GRAIN_CHEAP};
 static const struct unary neg_row = {{FLOAT(neg), SIGNED(neg)}, CHEAP_ROW(neg)};
 static const struct unary reciprocal_row = {{FLOAT(reciprocal)}, CHEAP_ROW(reciprocal)};

@@ -7,6 +7,7 @@
 
 #include "cpu/simd/lanes.h"
 #include "cpu/simd/non_temporal.h"
+#include "cpu/simd/vmath_half_tables.h"
 #include "cpu/simd/vmath_tables.h"
 
 #include <math.h>
@@ -32,7 +33,8 @@ enum {
 struct loops {
     void (*floats[VMATH_COUNT])(const float *x, float *y, int count, double alpha, double inverse);
     void (*streams[VMATH_COUNT])(const float *x, float *y, int count); // or NULL; y is aligned to a line
-    void (*halves[VMATH_COUNT])(const uint16_t *x, uint16_t *y, int count, bool stream); // likewise
+    void (*halves[VMATH_COUNT])(const uint16_t *x, uint16_t *y, int count, float alpha,
+                                bool stream); // likewise
     void (*pairs[VMATH_PAIR_COUNT])(float *restrict left, const float *restrict right, int count);
     void (*exp_below)(const float *x, float *y, int count, float most);
     void (*chain)(const struct vmath_chain *chain, const void *a, const void *b, void *y, int count,
@@ -131,30 +133,31 @@ void wnn_vmath_stream(enum vmath function, const float *x, float *y, size_t coun
 }
 
 // Fewer elements of float16 than a line and a group have.
-static void run_few(void (*loop)(const uint16_t *, uint16_t *, int, bool), const uint16_t *x, uint16_t *y,
-                    size_t count)
+static void run_few(void (*loop)(const uint16_t *, uint16_t *, int, float, bool), const uint16_t *x,
+                    uint16_t *y, size_t count, float alpha)
 {
     uint16_t block[LINE / sizeof *x + GROUP];
     int whole = whole_groups(count);
     memcpy(block, x, count * sizeof *x);
     memset(block + count, 0, ((size_t)whole - count) * sizeof *block);
-    loop(block, block, whole, false);
+    loop(block, block, whole, alpha, false);
     memcpy(y, block, count * sizeof *y);
 }
 
-bool wnn_vmath_halves(enum vmath function, const uint16_t *x, uint16_t *y, size_t count, bool stream)
+bool wnn_vmath_halves(enum vmath function, const uint16_t *x, uint16_t *y, size_t count, float alpha,
+                      bool stream)
 {
-    void (*loop)(const uint16_t *, uint16_t *, int, bool) = WNN_BEST_ISA(&loops)->halves[function];
+    void (*loop)(const uint16_t *, uint16_t *, int, float, bool) = WNN_BEST_ISA(&loops)->halves[function];
     if (!loop || count == 0)
         return loop != NULL;
     size_t i = stream ? -(uintptr_t)y % LINE / sizeof *y : 0;
     i = i < count ? i : count;
-    run_few(loop, x, y, i);
+    run_few(loop, x, y, i, alpha);
     for (size_t n; count - i >= GROUP; i += n) {
         n = (count - i < LONGEST ? count - i : LONGEST) / GROUP * GROUP;
-        loop(x + i, y + i, (int)n, stream);
+        loop(x + i, y + i, (int)n, alpha, stream);
     }
-    run_few(loop, x + i, y + i, count - i);
+    run_few(loop, x + i, y + i, count - i, alpha);
     return true;
 }
 

@@ -42,7 +42,8 @@ void wnn_vmath_stream(enum vmath function, const float *x, float *y, size_t coun
 
 // The same of float16, rounded once more, in one loop; where `stream` says so past the caches, likewise, and
 // else y may be x. Returns whether there is such a loop for this processor; for a count of 0 that is all.
-bool wnn_vmath_halves(enum vmath function, const uint16_t *x, uint16_t *y, size_t count, bool stream);
+bool wnn_vmath_halves(enum vmath function, const uint16_t *x, uint16_t *y, size_t count, float alpha,
+                      bool stream);
 
 // y[i] = function of a[i] and b[i]; y may be one of them.
 void wnn_vmath_pair(enum vmath_pair function, const float *a, const float *b, float *y, size_t count);
