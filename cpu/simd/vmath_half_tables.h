@@ -10,6 +10,7 @@
 #include "cpu/simd/vmath_tables.h"
 
 enum {
+    EXP_HALF_TERMS = 6,
     ERF_HALF_TERMS = 3,
     GELU_HALF_TERMS = 5,
     SIGMOID_HALF_TERMS = 5,
@@ -256,5 +257,11 @@ static const float log_half_table[2][PIECES] = {
      0x1.8ecfdap-2f,
      0x1.9f323cp-2f},
 };
+
+// Of exp where there are no such tables, for itself and for the sigmoid. The constant first.
+static const float exp_half_terms[EXP_HALF_TERMS] = {0x1p0f,         0x1.000002p0f,  0x1.fffd4p-2f,
+                                                     0x1.555a48p-3f, 0x1.57f09cp-5f, 0x1.11ccfap-7f};
+static const float sigmoid_half_terms[EXP_HALF_TERMS] = {0x1p0f,         0x1.00001ap0f,  0x1.fffb76p-2f,
+                                                         0x1.55122cp-3f, 0x1.580b02p-5f, 0x1.32cca4p-7f};
 
 #endif
