@@ -244,7 +244,7 @@ static void halves_piece(void *argument, size_t begin, size_t end)
     wnn_cpu_cursor_init(&left, &job->left);
     wnn_cpu_cursor_init(&right, &job->right);
     for (size_t i = begin, n; i < end; i += n) {
-        n = end - i < WNN_CHUNK ? end - i : WNN_CHUNK;
+        n = end - i < WNN_HALVES_CHUNK ? end - i : WNN_HALVES_CHUNK;
         job->halves(wnn_cpu_cursor_read(&left, i, n), wnn_cpu_cursor_read(&right, i, n),
                     (uint16_t *)(void *)job->out + i, n, job->non_temporal);
     }

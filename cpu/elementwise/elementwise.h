@@ -14,6 +14,9 @@
 
 #define WNN_CHUNK 512
 
+// Likewise of float16 as it lies in memory: as many bytes as the largest elements have.
+#define WNN_HALVES_CHUNK (4 * WNN_CHUNK)
+
 // Elements that are worth a thread: for a loop that only moves and adds, and for one that calls a function.
 #define WNN_GRAIN_CHEAP  16384
 #define WNN_GRAIN_COSTLY 2048
@@ -42,7 +45,8 @@ struct cursor {
 void wnn_cpu_cursor_init(struct cursor *cursor, const struct view *view);
 
 // Elements [index, index + count) of the shape that is viewed, one after another: in the tensor's own memory
-// or in the cursor's. Elements of 4-bit types become int8 or uint8. count is at most WNN_CHUNK.
+// or in the cursor's. Elements of 4-bit types become int8 or uint8. count is at most WNN_CHUNK, of float16
+// WNN_HALVES_CHUNK.
 const void *wnn_cpu_cursor_read(struct cursor *cursor, size_t index, size_t count);
 
 // The same for float types, as float32: `floats` (WNN_CHUNK of them) is used for float16.

@@ -193,6 +193,15 @@ static void find_readers(struct chain *chain)
     }
 }
 
+// Whether all steps read and write float16 as it lies in memory.
+static bool are_halves(const struct chain *chain)
+{
+    for (unsigned i = 0; i < chain->step_count; i++)
+        if (chain->links[i].loop.run && chain->links[i].form != FORM_HALVES)
+            return false;
+    return true;
+}
+
 static void prepare(const struct kernel_call *call, struct chain *chain)
 {
     const struct elementwise_attrs *attrs = call->node->attrs;
@@ -228,7 +237,9 @@ static void prepare(const struct kernel_call *call, struct chain *chain)
     join_steps(call, chain);
     find_readers(chain);
     unsigned slots = assign_slots(chain);
-    chain->chunk = WNN_CHUNK;
+    bool halves = are_halves(chain);
+    size = halves ? sizeof(uint16_t) : size;
+    chain->chunk = halves ? WNN_HALVES_CHUNK : WNN_CHUNK;
     while (slots * chain->chunk * size > POOL_BYTES && chain->chunk > LEAST_CHUNK)
         chain->chunk /= 2;
     chain->slot_bytes = chain->chunk * size;
