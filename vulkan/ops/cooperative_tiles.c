@@ -4,11 +4,17 @@
 #include <math.h>
 
 static const struct cooperative_tile half_tiles[COOPERATIVE_TILES] = {
-    {128, 128, 64, 64, 64, 1, 8, 1.5f, 0.93f, 0.74f},   {64, 64, 64, 32, 32, 1, 5, 0.55f, 0.46f, 0.32f},
-    {32, 64, 64, 16, 32, 1, 4, 0.4f, 0.37f, 0.23f},     {32, 32, 64, 16, 16, 1, 2.4f, 0, 0.32f, 0.23f},
-    {16, 64, 64, 16, 16, 1, 2.5f, 0.3f, 0.8f, 0.27f},   {128, 128, 64, 64, 32, 1, 7, 1.5f, 0.87f, 0.93f},
-    {96, 128, 64, 48, 64, 1, 9.5f, 0.5f, 0.72f, 0.62f}, {192, 128, 64, 48, 64, 1, 6.5f, 3, 1.1f, 1.1f},
-    {96, 128, 64, 48, 64, 2, 8, 1.5f, 0.65f, 0.65f},    {64, 64, 128, 32, 32, 1, 5, 1.6f, 0.79f, 0.62f}};
+    {128, 128, 64, 64, 64, 1, 8, 1.5f, 0.93f, 0.74f},
+    {64, 64, 64, 32, 32, 1, 5, 0.55f, 0.46f, 0.32f},
+    {32, 64, 64, 16, 32, 1, 4, 0.4f, 0.37f, 0.23f},
+    {32, 32, 64, 16, 16, 1, 2.4f, 0, 0.32f, 0.23f},
+    {16, 64, 64, 16, 16, 1, 2.5f, 0.3f, 0.8f, 0.27f},
+    {128, 128, 64, 64, 32, 1, 7, 1.5f, 0.87f, 0.93f},
+    {96, 128, 64, 48, 64, 1, 9.5f, 0.5f, 0.72f, 0.62f},
+    {192, 128, 64, 48, 64, 1, 6.5f, 3, 1.1f, 1.1f},
+    {96, 128, 64, 48, 64, 2, 8, 1.5f, 0.65f, 0.65f},
+    {64, 64, 128, 32, 32, 1, 5, 1.6f, 0.79f, 0.62f, true},
+    {64, 128, 64, 32, 32, 1, 5, 0.9f, 0.65f, 0.6f, true}};
 static const struct cooperative_tile single_tiles[COOPERATIVE_TILES] = {
     {128, 128, 16, 64, 64, 1, 16, 0, 1.34f, 1.02f},
     {64, 64, 32, 32, 32, 1, 3, 0, 1.17f, 0.69f},
@@ -98,13 +104,14 @@ static double streaming_time(const struct product *p, const struct cooperative_t
     return fmax(all, own / processor_most);
 }
 
-// Long steps have more of a matrix on its way from memory: of use without splits, which have so, too, and if
-// nothing is to be found or made of it before.
+// Whether a tile has been measured to be of use for such a product. Long steps have more of a matrix on its
+// way from memory, as splits have.
 static bool suits(const struct product *p, const struct cooperative_tile *tile, uint32_t splits,
                   const struct cooperative_operands *with)
 {
-    return tile->k < LONG_STEP || (splits == 1 && p->matrices == 1 && p->rows > tile->m / 2 &&
-                                   p->rows <= tile->m && !with->pixels && !with->quantized);
+    bool once = p->matrices == 1 && p->rows > tile->m / 2 && p->rows <= tile->m;
+    bool as_it_lies = !with->pixels && !with->quantized;
+    return !tile->streams || (once && as_it_lies && (splits == 1 || tile->k < LONG_STEP));
 }
 
 // How long a product takes, in microseconds, until what runs beside it is done, too, which keeps processors

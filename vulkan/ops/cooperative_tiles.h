@@ -9,7 +9,7 @@
 #include "vulkan/ops/product.h"
 
 enum {
-    COOPERATIVE_TILES = 10,      // that there are for a type, at most
+    COOPERATIVE_TILES = 11,      // that there are for a type, at most
     COOPERATIVE_PIECES = 3,      // bfloat16 that add up to a float32
     COOPERATIVE_PROCESSORS = 132 // of an H100 or H200
 };
@@ -20,6 +20,7 @@ enum {
 struct cooperative_tile {
     uint32_t m, n, k, subgroup_m, subgroup_n, slices;
     float start, round, step, busy;
+    bool streams; // for matrices that come from memory and are met by no more rows than a tile has
 };
 
 struct cooperative_schedule {
