@@ -3,25 +3,6 @@
 
 #include <math.h>
 
-static const struct cooperative_tile half_tiles[COOPERATIVE_TILES] = {
-    {128, 128, 64, 64, 64, 1, 8, 1.5f, 0.93f, 0.74f},
-    {64, 64, 64, 32, 32, 1, 5, 0.55f, 0.46f, 0.32f},
-    {32, 64, 64, 16, 32, 1, 4, 0.4f, 0.37f, 0.23f},
-    {32, 32, 64, 16, 16, 1, 2.4f, 0, 0.32f, 0.23f},
-    {16, 64, 64, 16, 16, 1, 2.5f, 0.3f, 0.8f, 0.27f},
-    {128, 128, 64, 64, 32, 1, 7, 1.5f, 0.87f, 0.93f},
-    {96, 128, 64, 48, 64, 1, 9.5f, 0.5f, 0.72f, 0.62f},
-    {192, 128, 64, 48, 64, 1, 6.5f, 3, 1.1f, 1.1f},
-    {96, 128, 64, 48, 64, 2, 8, 1.5f, 0.65f, 0.65f},
-    {64, 64, 128, 32, 32, 1, 5, 1.6f, 0.79f, 0.62f, true},
-    {64, 128, 64, 32, 32, 1, 5, 0.9f, 0.65f, 0.6f, true}};
-static const struct cooperative_tile single_tiles[COOPERATIVE_TILES] = {
-    {128, 128, 16, 64, 64, 1, 16, 0, 1.34f, 1.02f},
-    {64, 64, 32, 32, 32, 1, 3, 0, 1.17f, 0.69f},
-    {32, 64, 32, 16, 32, 1, 3.5f, 0, 0.7f, 0.5f},
-    {32, 32, 32, 16, 16, 1, 3, 0, 0.46f, 0.34f},
-    {16, 64, 32, 16, 16, 1, 3, 0, 0.5f, 0.4f}};
-
 enum {
     MAX_SPLITS = 16,         // that scratch memory is planned for, of FEW_ROWS or fewer,
     FEW_PARTIALS = 1 << 20,  // of so many sums;
@@ -36,8 +17,27 @@ enum {
     FEW_STREAMED_ROWS = 32,
     STREAMED_BYTES = 48 << 20, // which the second cache does not keep until the next execution;
     FEW_STREAMED_BYTES = 12 << 20,
-    LONG_STEP = 128
+    LONG_STEP_BYTES = 64 << 20 // from which on steps of 128 are of use
 };
+
+static const struct cooperative_tile half_tiles[COOPERATIVE_TILES] = {
+    {128, 128, 64, 64, 64, 1, 8, 1.5f, 0.93f, 0.74f},
+    {64, 64, 64, 32, 32, 1, 5, 0.55f, 0.46f, 0.32f},
+    {32, 64, 64, 16, 32, 1, 4, 0.4f, 0.37f, 0.23f},
+    {32, 32, 64, 16, 16, 1, 2.4f, 0, 0.32f, 0.23f},
+    {16, 64, 64, 16, 16, 1, 2.5f, 0.3f, 0.8f, 0.27f},
+    {128, 128, 64, 64, 32, 1, 7, 1.5f, 0.87f, 0.93f},
+    {96, 128, 64, 48, 64, 1, 9.5f, 0.5f, 0.72f, 0.62f},
+    {192, 128, 64, 48, 64, 1, 6.5f, 3, 1.1f, 1.1f},
+    {96, 128, 64, 48, 64, 2, 8, 1.5f, 0.65f, 0.65f},
+    {64, 128, 64, 32, 32, 1, 5, 0.9f, 0.62f, 0.6f, 1},
+    {32, 128, 128, 16, 32, 1, 4, 0.5f, 1.25f, 0.98f, LONG_STEP_BYTES}};
+static const struct cooperative_tile single_tiles[COOPERATIVE_TILES] = {
+    {128, 128, 16, 64, 64, 1, 16, 0, 1.34f, 1.02f},
+    {64, 64, 32, 32, 32, 1, 3, 0, 1.17f, 0.69f},
+    {32, 64, 32, 16, 32, 1, 3.5f, 0, 0.7f, 0.5f},
+    {32, 32, 32, 16, 16, 1, 3, 0, 0.46f, 0.34f},
+    {16, 64, 32, 16, 16, 1, 3, 0, 0.5f, 0.4f}};
 
 // Microseconds on an H100: of the dispatch that sums splits, for each of their numbers, and at most of
 // waiting for what runs beside; of a work group that sums those of its tile; and for each number that a
@@ -45,8 +45,8 @@ enum {
 static const double sum_start = 2.5, sum_number = 8e-7, sum_wait = 7, inside_start = 1.9,
                     read_number = 0.0025;
 
-// Of a step whose part of a matrix comes from memory; and bytes a microsecond, behind that, altogether, and
-// to one processor, of both operands.
+// Of 64 of a step whose part of a matrix comes from memory; and bytes a microsecond, behind that, altogether,
+// and to one processor, of both operands.
 static const double stream_step = 0.55, stream_behind = 3.8e6, stream_most = 2.6e6, processor_most = 4.5e4;
 
 uint32_t wnn_cooperative_subgroups(const struct cooperative_tile *tile)
@@ -92,7 +92,8 @@ static double streaming_time(const struct product *p, const struct cooperative_t
                              double rounds, const struct cooperative_operands *with)
 {
     double bytes = 2.0 * p->columns * p->inner * p->matrices;
-    double own = 2.0 * (tile->m + tile->n) * tile->k * steps * rounds;
+    double late = steps * tile->k / 64 * stream_step,
+           own = 2.0 * (tile->m + tile->n) * tile->k * steps * rounds;
     bool slow = p->columns % SLOW_COLUMNS == 0 && p->matrices == 1 && !with->b_turned;
     uint32_t most = slow ? MOST_STREAMED_ROWS : STREAMED_ROWS;
     if (!with->half || with->quantized || p->rows > most ||
@@ -100,18 +101,17 @@ static double streaming_time(const struct product *p, const struct cooperative_t
         return 0;
     double slower = (tile->n < STREAMED_COLUMNS ? (double)STREAMED_COLUMNS / tile->n : 1) *
                     (1 + wnn_divide_up(p->rows, tile->m)) / 2;
-    double all = fmax(steps * stream_step + bytes / stream_behind, bytes / stream_most) * slower;
+    double all = fmax(late + bytes / stream_behind, bytes / stream_most) * slower;
     return fmax(all, own / processor_most);
 }
 
-// Whether a tile has been measured to be of use for such a product. Long steps have more of a matrix on its
-// way from memory, as splits have.
-static bool suits(const struct product *p, const struct cooperative_tile *tile, uint32_t splits,
+// Whether a tile has been measured to be of use for such a product.
+static bool suits(const struct product *p, const struct cooperative_tile *tile,
                   const struct cooperative_operands *with)
 {
-    bool once = p->matrices == 1 && p->rows > tile->m / 2 && p->rows <= tile->m;
-    bool as_it_lies = !with->pixels && !with->quantized;
-    return !tile->streams || (once && as_it_lies && (splits == 1 || tile->k < LONG_STEP));
+    return tile->least_bytes == 0 ||
+           (p->matrices == 1 && p->rows > tile->m / 2 && p->rows <= tile->m && !with->pixels &&
+            !with->quantized && (uint64_t)2 * p->columns * p->inner >= tile->least_bytes);
 }
 
 // How long a product takes, in microseconds, until what runs beside it is done, too, which keeps processors
@@ -159,14 +159,15 @@ bool wnn_cooperative_choose(const struct capabilities *can, const struct product
     uint32_t most = scratch < MAX_SPLITS ? (uint32_t)scratch : MAX_SPLITS, splits = 0;
     double least = INFINITY;
     for (unsigned i = 0; i < COOPERATIVE_TILES && tiles[i].m > 0; i++) {
-        if ((can->matrix_tile > 0 && i + 1 != can->matrix_tile) || !tile_fits(can, &tiles[i], size, with) ||
+        if ((can->matrix_tile > 0 ? i + 1 != can->matrix_tile : !suits(p, &tiles[i], with)) ||
+            !tile_fits(can, &tiles[i], size, with) ||
             (uint64_t)wnn_divide_up(p->rows, tiles[i].m) * wnn_divide_up(p->columns, tiles[i].n) >
                 can->groups[0])
             continue;
         uint32_t first = can->matrix_tile > 0 && most > 1 ? most : 1;
         for (uint32_t s = first; s == first || s <= most; s++) {
             double time = time_of(p, &tiles[i], s, with);
-            if (time >= least || (can->matrix_tile == 0 && !suits(p, &tiles[i], s, with)))
+            if (time >= least)
                 continue;
             least = time;
             splits = s;

@@ -20,7 +20,7 @@ enum {
 struct cooperative_tile {
     uint32_t m, n, k, subgroup_m, subgroup_n, slices;
     float start, round, step, busy;
-    bool streams; // for matrices that come from memory and are met by no more rows than a tile has
+    uint32_t least_bytes; // of a matrix that as many rows meet as a tile has; 0: for any product
 };
 
 struct cooperative_schedule {
