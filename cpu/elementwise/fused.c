@@ -338,16 +338,18 @@ static void run_link(const struct chain *chain, struct room *room, struct chunk 
     enum form form = chain->links[step].form;
     size_t size = form == FORM_HALVES ? sizeof(uint16_t) : wnn_cpu_chunk_size(value->type);
     size_t bytes = chunk->count * size;
-    unsigned char *out = value->out ? (unsigned char *)value->out->data + chunk->index * size : NULL;
+    bool as_it_lies = form == FORM_HALVES || is_plain(value->type);
+    unsigned char *out =
+        value->out && as_it_lies ? (unsigned char *)value->out->data + chunk->index * size : NULL;
     void *slot = slot_of(chain, room, value, form);
     room->output.non_temporal = value->non_temporal && !slot;
     run_loop(loop, form, room, in, slot ? slot : out, chunk->count, bytes);
     chunk->at[number][form] = slot ? slot : out;
     if (form == FORM_CHUNK && value->type == WNNDataType_Float16)
         put_halves(chain, room, chunk, number);
-    else if (out && slot && (form == FORM_HALVES || is_plain(value->type)))
-        wnn_nt_store(out, slot, bytes);
     else if (out && slot)
+        wnn_nt_store(out, slot, bytes);
+    else if (value->out && !as_it_lies)
         wnn_cpu_pack_pairs(slot, value->out->data, chunk->index, chunk->count);
 }
 
