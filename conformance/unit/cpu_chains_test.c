@@ -2,8 +2,8 @@
 //
 // Chains of operators of single elements: one node gives the bits that the operators give one after another,
 // for numbers of all sizes, in whatever form a function is written, wherever outputs lie; loops of float16 as
-// it lies in memory give the bits of those of float32, rounded; powers that are products are those of pow;
-// and tables of float16 have what operators compute.
+// it lies in memory give the bits that loops of float32 give, rounded; powers that are products are those of
+// pow; and tables of float16 have what operators compute.
 
 #include "conformance/chain.h"
 #include "conformance/unit/float_bits.h"
