@@ -324,7 +324,7 @@ static void test_two_outputs(void)
 // ---------------------------------------------------------------------------------------------------------------
 
 static uint32_t state;
-static WNNOperand three;
+static WNNOperand three, tenth, seven; // numbers, the last of int8
 
 static uint32_t below(uint32_t most)
 {
@@ -340,7 +340,7 @@ static WNNOperand record_any(WNNOperand x, WNNOperand y)
     bounds.minValue = wnnNumberFloat64(-3);
     bounds.maxValue = wnnNumberFloat64(2.5);
     steep.steepness = 2;
-    switch (below(20)) {
+    switch (below(21)) {
     case 0:
         return plus(x, y);
     case 1:
@@ -380,9 +380,19 @@ static WNNOperand record_any(WNNOperand x, WNNOperand y)
     case 18:
         x = wnnGraphBuilderCast(builder, x, WNNDataType_Float32, NULL);
         return wnnGraphBuilderCast(builder, wnnGraphBuilderFloor(builder, x, NULL), type, NULL);
+    case 19:
+        x = wnnGraphBuilderQuantizeLinear(builder, x, tenth, seven, NULL);
+        return wnnGraphBuilderDequantizeLinear(builder, x, tenth, seven, NULL);
     default:
         return wnnGraphBuilderWhere(builder, wnnGraphBuilderGreater(builder, x, y, NULL), x, y, NULL);
     }
+}
+
+static WNNOperand vector_of_one(WNNDataType of, const void *bytes)
+{
+    const uint32_t one[] = {1};
+    WNNOperandDescriptor descriptor = {.dataType = of, .shape = {one, 1}};
+    return wnnGraphBuilderConstant(builder, &descriptor, bytes, wnn_dtype_bits(of) / 8);
 }
 
 // A chain of such, of which some results are outputs too, and one perhaps takes the place of an input.
@@ -395,6 +405,8 @@ static void test_form(uint32_t seed)
     type = WNNDataType_Float16;
     state = seed;
     three = number(3);
+    tenth = vector_of_one(WNNDataType_Float16, &(uint16_t){0x2E66});
+    seven = vector_of_one(WNNDataType_Int8, &(int8_t){7});
     struct values values = {.count = 0};
     struct chain chain;
     const uint32_t shape[] = {1 + below(MOST)}, one[] = {1};

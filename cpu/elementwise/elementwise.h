@@ -14,8 +14,10 @@
 
 #define WNN_CHUNK 512
 
-// Likewise of float16 as it lies in memory: as many bytes as the largest elements have.
-#define WNN_HALVES_CHUNK (4 * WNN_CHUNK)
+// There may be more elements that are smaller than the largest: their bytes are as many.
+#define WNN_CHUNK_BYTES  (WNN_CHUNK * sizeof(uint64_t))
+#define WNN_FLOATS_CHUNK (WNN_CHUNK_BYTES / sizeof(float))
+#define WNN_HALVES_CHUNK (WNN_CHUNK_BYTES / sizeof(uint16_t)) // of float16 as it lies in memory
 
 // Elements that are worth a thread: for a loop that only moves and adds, and for one that calls a function.
 #define WNN_GRAIN_CHEAP  16384
@@ -39,14 +41,13 @@ void wnn_cpu_view_init(struct view *view, const struct tensor *from, const struc
 struct cursor {
     const struct view *view;
     size_t filled, offset; // that many elements of the buffer repeat the one at this offset
-    _Alignas(64) unsigned char buffer[WNN_CHUNK * sizeof(uint64_t)];
+    _Alignas(64) unsigned char buffer[WNN_CHUNK_BYTES];
 };
 
 void wnn_cpu_cursor_init(struct cursor *cursor, const struct view *view);
 
 // Elements [index, index + count) of the shape that is viewed, one after another: in the tensor's own memory
-// or in the cursor's. Elements of 4-bit types become int8 or uint8. count is at most WNN_CHUNK, of float16
-// WNN_HALVES_CHUNK.
+// or in the cursor's. Elements of 4-bit types become int8 or uint8. They are no more than WNN_CHUNK_BYTES.
 const void *wnn_cpu_cursor_read(struct cursor *cursor, size_t index, size_t count);
 
 // The same for float types, as float32: `floats` (WNN_CHUNK of them) is used for float16.
@@ -59,7 +60,7 @@ void wnn_cpu_pack_pairs(const unsigned char *values, unsigned char *out, size_t 
 // Where a thread makes chunks of an output: in their place, or stored past the caches.
 struct chunk_room {
     bool non_temporal;
-    _Alignas(64) unsigned char buffer[WNN_CHUNK * sizeof(uint64_t)];
+    _Alignas(64) unsigned char buffer[WNN_CHUNK_BYTES];
 };
 
 // Whether chunks of an output go past the caches: whole bytes. What takes the place of an input is in them.

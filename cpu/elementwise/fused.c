@@ -193,13 +193,34 @@ static void find_readers(struct chain *chain)
     }
 }
 
-// Whether all steps read and write float16 as it lies in memory.
-static bool are_halves(const struct chain *chain)
+// The bytes of the largest elements in a chunk: of float16, if no step reads or makes it as float32, two.
+static size_t largest_element(const struct chain *chain)
 {
-    for (unsigned i = 0; i < chain->step_count; i++)
-        if (chain->links[i].loop.run && chain->links[i].form != FORM_HALVES)
-            return false;
-    return true;
+    size_t size = sizeof(uint16_t);
+    for (unsigned i = 0; i < chain->step_count; i++) {
+        const struct link *link = &chain->links[i];
+        if (!link->loop.run || link->form == FORM_HALVES)
+            continue;
+        size_t own = wnn_cpu_chunk_size(chain->values[chain->input_count + i].type);
+        size = own > size ? own : size;
+        for (unsigned j = 0; j < link->in_count; j++) {
+            own = wnn_cpu_chunk_size(chain->values[link->in[j]].type);
+            size = own > size ? own : size;
+        }
+    }
+    return size;
+}
+
+// Whether chunks are to be long: those of one loop, unless it reads so much that memory is the limit. Of more
+// loops one reads and another writes, and what they do overlaps less in long chunks.
+static bool gains_by_length(const struct chain *chain)
+{
+    unsigned loops = 0, operands = 0;
+    for (unsigned i = 0; i < chain->step_count; i++) {
+        loops += chain->links[i].loop.run != NULL;
+        operands += chain->links[i].loop.run ? chain->links[i].in_count : 0;
+    }
+    return loops == 1 && (operands == 1 || !chain->non_temporal);
 }
 
 static void prepare(const struct kernel_call *call, struct chain *chain)
@@ -210,7 +231,6 @@ static void prepare(const struct kernel_call *call, struct chain *chain)
     chain->input_count = call->node->in_count;
     chain->non_temporal = false;
     chain->count = call->out[0].count;
-    size_t size = 1;
     for (unsigned i = 0; i < chain->input_count + chain->step_count; i++)
         chain->values[i] =
             (struct value){.type = i < chain->input_count ? call->in[i].type
@@ -228,18 +248,12 @@ static void prepare(const struct kernel_call *call, struct chain *chain)
         chain->links[i].loop = step_of(chain, step, call->in);
         chain->links[i].in_count = step->in_count;
         memcpy(chain->links[i].in, step->in, sizeof step->in);
-        size_t own = wnn_cpu_chunk_size(result->type);
-        size = own > size ? own : size;
     }
-    for (unsigned i = 0; i < chain->input_count; i++)
-        if (chain->values[i].type == WNNDataType_Float16 && size < sizeof(float))
-            size = sizeof(float);
     join_steps(call, chain);
     find_readers(chain);
-    unsigned slots = assign_slots(chain);
-    bool halves = are_halves(chain);
-    size = halves ? sizeof(uint16_t) : size;
-    chain->chunk = halves ? WNN_HALVES_CHUNK : WNN_CHUNK;
+    size_t slots = assign_slots(chain), size = largest_element(chain);
+    bool takes_long = size == sizeof(uint16_t) || gains_by_length(chain);
+    chain->chunk = takes_long ? WNN_CHUNK_BYTES / size : WNN_CHUNK;
     while (slots * chain->chunk * size > POOL_BYTES && chain->chunk > LEAST_CHUNK)
         chain->chunk /= 2;
     chain->slot_bytes = chain->chunk * size;
@@ -259,36 +273,29 @@ struct chunk {
     void *at[VALUES][FORM_COUNT];
 };
 
-static void *slot_of(const struct chain *chain, struct room *room, const struct value *value, enum form form)
+WNN_INLINE void *slot_of(const struct chain *chain, struct room *room, const struct value *value,
+                         enum form form)
 {
     return value->slot[form] == NO_SLOT ? NULL : room->pool + value->slot[form] * chain->slot_bytes;
 }
 
-// What a chunk has of an input, in its tensor or cursor. What the next one has of float16 is fetched
-// meanwhile.
-static void *read_input(const struct chain *chain, struct room *room, const struct chunk *chunk,
-                        unsigned input)
-{
-    const char *elements = wnn_cpu_cursor_read(&room->cursors[input], chunk->index, chunk->count);
-    if (chain->values[input].type == WNNDataType_Float16)
-        for (size_t i = 0; i < chunk->count * sizeof(uint16_t); i += WNN_LINE)
-            __builtin_prefetch(elements + chain->chunk * sizeof(uint16_t) + i);
-    return (void *)(uintptr_t)elements; // which nobody writes
-}
-
 // Makes a form of a value, if it is not there.
-static const void *read_value(const struct chain *chain, struct room *room, struct chunk *chunk,
-                              unsigned number, enum form form)
+WNN_INLINE const void *read_value(const struct chain *chain, struct room *room, struct chunk *chunk,
+                                  unsigned number, enum form form)
 {
     const struct value *value = &chain->values[number];
     void **at = chunk->at[number];
     enum form own = value->type == WNNDataType_Float16 ? FORM_HALVES : FORM_CHUNK; // of inputs
-    if (!at[form] && !at[own])
-        at[own] = read_input(chain, room, chunk, number);
-    if (!at[form]) {
-        at[form] = slot_of(chain, room, value, form);
-        wnn_half_to_float_array(at[FORM_HALVES], at[form], chunk->count);
-    }
+    if (!at[form] && !at[own])                                                     // nobody writes there
+        at[own] = (void *)(uintptr_t)wnn_cpu_cursor_read(&room->cursors[number], chunk->index, chunk->count);
+    if (at[form])
+        return at[form];
+    const char *halves = at[FORM_HALVES];
+    size_t bytes = number < chain->input_count ? chunk->count * sizeof(uint16_t) : 0;
+    for (size_t i = 0; i < bytes; i += WNN_LINE) // what is next, while numbers are converted
+        __builtin_prefetch(halves + chain->chunk * sizeof(uint16_t) + i);
+    at[form] = slot_of(chain, room, value, form);
+    wnn_half_to_float_array(at[FORM_HALVES], at[form], chunk->count);
     return at[form];
 }
 
@@ -314,8 +321,8 @@ static void put_halves(const struct chain *chain, struct room *room, struct chun
 }
 
 // Runs a step into the pool or into an output.
-static void run_loop(const struct chunk_step *loop, enum form form, struct room *room,
-                     const void *const in[3], void *out, size_t count, size_t bytes)
+WNN_INLINE void run_loop(const struct chunk_step *loop, enum form form, struct room *room,
+                         const void *const in[3], void *out, size_t count, size_t bytes)
 {
     if (form == FORM_HALVES) {
         const uint16_t *const halves[3] = {in[0], in[1], in[2]};
@@ -329,8 +336,8 @@ static void run_loop(const struct chunk_step *loop, enum form form, struct room 
 }
 
 // Runs a step, and puts its result into the output that it is.
-static void run_link(const struct chain *chain, struct room *room, struct chunk *chunk, unsigned step,
-                     const void *const in[3])
+WNN_INLINE void run_link(const struct chain *chain, struct room *room, struct chunk *chunk, unsigned step,
+                         const void *const in[3])
 {
     const unsigned number = chain->input_count + step;
     const struct value *value = &chain->values[number];

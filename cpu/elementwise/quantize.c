@@ -24,7 +24,8 @@ struct job {
 
 // The sum of two integral numbers is exact in Sum wherever it matters, that is, before it has left the range
 // of the result for good; as a floating-point type it takes infinities along. Compilers do badly with
-// conditions in front of a conversion to a narrower type, hence the second loop. count is at most WNN_CHUNK.
+// conditions in front of a conversion to a narrower type, hence the second loop. count is at most
+// WNN_FLOATS_CHUNK.
 #define QUANTIZE(name, Int, Sum, Wide, lowest, highest)                                                      \
     WNN_BODY quantize_##name##_body(const void *x, const float *scale, const void *zero, void *out,          \
                                     size_t count)                                                            \
@@ -32,7 +33,7 @@ struct job {
         const float *xs = x;                                                                                 \
         const Int *zs = zero;                                                                                \
         Int *ys = out;                                                                                       \
-        Wide sums[WNN_CHUNK];                                                                                \
+        Wide sums[WNN_FLOATS_CHUNK];                                                                         \
         for (size_t i = 0; i < count; i++) {                                                                 \
             float steps = wnn_cpu_round_even(xs[i] / scale[i]);                                              \
             Sum sum = (Sum)(steps != steps ? 0.0f : steps) + (Sum)zs[i];                                     \
@@ -95,7 +96,7 @@ static bool quantize_small(const void *x, const float *scale, const void *zero, 
         const float *xs = x;                                                                                 \
         const Int *zs = zero;                                                                                \
         Int *ys = out;                                                                                       \
-        int32_t sums[WNN_CHUNK];                                                                             \
+        int32_t sums[WNN_FLOATS_CHUNK];                                                                      \
         for (size_t i = 0; i < count; i++) {                                                                 \
             int32_t sum = wnn_cpu_round_small(xs[i] / scale[i]) + zs[i];                                     \
             sum = sum < (lowest) ? (lowest) : sum;                                                           \
