@@ -378,6 +378,37 @@ static void test_softmax(void)
     }
 }
 
+// Columns that are longer than a tile, one of them far from 0, cut for some threads.
+static void test_threads(WNNDataType type)
+{
+    enum {
+        ROWS = 700,
+        COLUMNS = 600
+    };
+    const struct node *node =
+        producer(wnnGraphBuilderSoftmax(builder, input(type, (uint32_t[]){ROWS, COLUMNS}, 2), 0, NULL));
+    struct tensor in = make_tensor(node->in[0], 0), first = make_tensor(node->out[0], 0);
+    float *floats = malloc(in.count * sizeof *floats);
+    REQUIRE(floats);
+    for (size_t i = 0; i < in.count; i++)
+        floats[i] = i == 123 ? 300 : ((float)draw(1 << 20) * 0x1p-19f - 1) * 9;
+    if (type == WNNDataType_Float16)
+        wnn_half_from_float_array(floats, in.data, in.count);
+    else
+        memcpy(in.data, floats, in.count * sizeof *floats);
+    for (unsigned threads = 1; threads <= 16; threads++) {
+        struct parallel parallel = in_turn(threads);
+        struct tensor out = threads == 1 ? first : make_tensor(node->out[0], 0);
+        wnn_cpu_kernels[node->op]->run(&(struct kernel_call){node, &in, &out, NULL, &parallel});
+        REQUIRE(memcmp(out.data, first.data, out.count * size_of(&out)) == 0);
+        if (threads > 1)
+            free(out.data);
+    }
+    free(first.data);
+    free(in.data);
+    free(floats);
+}
+
 // Each step is rounded once.
 static void test_hard_swish(void)
 {
@@ -405,6 +436,8 @@ int main(int argc, char **argv)
     CASE(test_softmax());
     CASE(test_softmax_floats(false));
     CASE(test_softmax_floats(true));
+    CASE(test_threads(WNNDataType_Float32));
+    CASE(test_threads(WNNDataType_Float16));
     CASE(test_layers());
     CASE(test_hard_swish());
     end_kernels();

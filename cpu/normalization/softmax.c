@@ -10,22 +10,20 @@
 #include <math.h>
 
 enum {
-    KEPT = 16384,      // elements of a tile, at most
-    TILE = 10240,      // likewise where a first cache keeps it
-    RUNS_KEPT = 4096,  // likewise where that leaves more than one run: with what is read, in the first cache
-    LONG_KEPT = 4096,  // elements of a run that is longer than a tile
-    HELD = 1 << 20,    // likewise whose exponentials are written and read again, since they stay in a cache
-    WIDTH = 512,       // columns of it,
-    TALL_WIDE = 256,   // at least, of columns that are longer than a tile,
-    TALL_WIDTH = 2048, // and at most, since memory is read by rows
-    LINES = 32,        // columns that are whole cache lines
-    SUMMED = 1024,     // elements whose sum is in float32
-    SUMMED_ROWS = 32,  // likewise of a column
-    AHEAD = 6,         // rows that are fetched before they are read
-    SOON = 16,         // likewise of columns
-    TOGETHER = 16,     // runs that are taken together, at most
-    SHORT = 15,        // elements of runs that are turned to columns
-    SHORT_RUNS = 256,  // of these
+    KEPT = 16384,     // elements of a tile, at most
+    TILE = 10240,     // likewise where a first cache keeps it
+    RUNS_KEPT = 4096, // likewise where that leaves more than one run: with what is read, in the first cache
+    LONG_KEPT = 4096, // elements of a run that is longer than a tile
+    HELD = 1 << 20,   // likewise whose exponentials are written and read again, since they stay in a cache
+    WIDTH = 512,      // columns of it
+    LINES = 32,       // columns that are whole cache lines
+    SUMMED = 1024,    // elements whose sum is in float32
+    SUMMED_ROWS = 32, // likewise of a column
+    AHEAD = 6,        // rows that are fetched before they are read
+    SOON = 16,        // likewise of columns
+    TOGETHER = 16,    // runs that are taken together, at most
+    SHORT = 15,       // elements of runs that are turned to columns
+    SHORT_RUNS = 256, // of these
 };
 
 struct softmax {
@@ -55,14 +53,9 @@ static void run(struct softmax *softmax, size_t count, const struct parallel *pa
     softmax->interrupt = parallel->interrupt;
     // A whole column in a tile, if that leaves it wide enough; whole cache lines of either type. Rows that
     // are an odd number of lines apart lie in all of the cache.
-    size_t wide = TILE / softmax->rows / LINES, most = (softmax->columns + LINES - 1) / LINES;
-    if (wide < 2) {
-        size_t shared = (most + parallel->threads - 1) / parallel->threads;
-        wide = wnn_min(shared > TALL_WIDE / LINES ? shared : TALL_WIDE / LINES, TALL_WIDTH / LINES);
-    } else {
-        wide = wnn_min(wide - 1, WIDTH / LINES - 1);
-    }
-    softmax->wide = wnn_min(wide, most) * LINES;
+    size_t wide = TILE / softmax->rows / LINES;
+    wide = wide < 2 ? 8 : wnn_min(wide - 1, WIDTH / LINES - 1);
+    softmax->wide = wnn_min(wide, (softmax->columns + LINES - 1) / LINES) * LINES;
     softmax->stride = softmax->wide + LANES_MAX;
     softmax->blocks = (softmax->columns + softmax->wide - 1) / softmax->wide;
     size_t units = count / softmax->rows / softmax->columns * softmax->blocks;
