@@ -124,9 +124,7 @@ BINARY_FLOAT(greater_or_equal, uint8_t, a >= b)
     static bool name##_halves(const uint16_t *left, const uint16_t *right, uint16_t *out, size_t count,      \
                               bool stream)                                                                   \
     {                                                                                                        \
-        if (count > 0 && wnn_cpu_has_halves())                                                               \
-            wnn_cpu_halves(function, left, right, out, count, 0, 0, stream);                                 \
-        return wnn_cpu_has_halves();                                                                         \
+        return wnn_cpu_halves(function, left, right, out, count, 0, 0, stream);                              \
     }
 
 HALVES(add, HALVES_ADD)

@@ -16,20 +16,16 @@ struct loops {
 #define LOOPS "cpu/elementwise/halves.inc"
 #include "cpu/simd/each_isa.inc"
 
-bool wnn_cpu_has_halves(void)
-{
-    return WNN_BEST_ISA(&loops)->loop[0] != NULL;
-}
-
-void wnn_cpu_halves(enum halves function, const uint16_t *x, const uint16_t *y, uint16_t *out, size_t count,
+bool wnn_cpu_halves(enum halves function, const uint16_t *x, const uint16_t *y, uint16_t *out, size_t count,
                     float alpha, float beta, bool stream)
 {
-    const struct loops *best = WNN_BEST_ISA(&loops);
-    // Those before a line begins are stored as others are.
-    size_t before = stream ? -(uintptr_t)out % WNN_LINE / sizeof *out : 0;
-    before = before < count ? before : count;
+    void (*loop)(const uint16_t *, const uint16_t *, uint16_t *, size_t, float, float, bool) =
+        WNN_BEST_ISA(&loops)->loop[function];
+    if (!loop || count == 0)
+        return loop != NULL;
+    size_t before = stream ? wnn_before_line(out, sizeof *out, count) : 0; // is stored as others are
     if (before > 0)
-        best->loop[function](x, y, out, before, alpha, beta, false);
-    best->loop[function](x + before, y ? y + before : NULL, out + before, count - before, alpha, beta,
-                         stream);
+        loop(x, y, out, before, alpha, beta, false);
+    loop(x + before, y ? y + before : NULL, out + before, count - before, alpha, beta, stream);
+    return true;
 }

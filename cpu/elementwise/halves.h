@@ -32,12 +32,11 @@ enum halves {
     HALVES_COUNT
 };
 
-// Whether this processor has such loops: those that would convert number by number have none.
-bool wnn_cpu_has_halves(void);
-
 // out[i] = function of x[i] and, of two operands, y[i]; alpha and beta hold what float16 can. `out` may be an
-// operand, unless `stream` says that it is stored past the caches, which the caller ends.
-void wnn_cpu_halves(enum halves function, const uint16_t *x, const uint16_t *y, uint16_t *out, size_t count,
+// operand, unless `stream` says that it is stored past the caches, which the caller ends. Returns whether
+// this processor has such loops, as those have not that would convert number by number; for a count of 0 that
+// is all.
+bool wnn_cpu_halves(enum halves function, const uint16_t *x, const uint16_t *y, uint16_t *out, size_t count,
                     float alpha, float beta, bool stream);
 
 #endif

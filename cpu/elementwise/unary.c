@@ -133,9 +133,7 @@ FUNCTION(tanh_f32, VMATH_TANH)
     static bool name##_halves(const uint16_t *in, uint16_t *out, size_t count,                               \
                               const struct unary_constants *constants, bool stream)                          \
     {                                                                                                        \
-        if (count > 0 && wnn_cpu_has_halves())                                                               \
-            wnn_cpu_halves(function, in, NULL, out, count, constants->alpha, constants->beta, stream);       \
-        return wnn_cpu_has_halves();                                                                         \
+        return wnn_cpu_halves(function, in, NULL, out, count, constants->alpha, constants->beta, stream);    \
     }
 
 HALVES(abs, HALVES_ABS)

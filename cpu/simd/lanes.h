@@ -15,6 +15,7 @@
 //   narrow                      LANES doubles of two vectors as floats
 //   broadcast, broadcast_double the same number in each lane
 //   fma, fma_doubles            a * b + c; rounded once if the ISA can
+//   select                      `yes` where bits are set, else `no`
 //   min, max                    b if it is less, or greater, else a: NaN of b is passed over, that of a stays
 //   max_lane, sum, sum_doubles  of the lanes
 //   scale_by_pow2               p * 2^n for integral n from -300 to 128, even where the result is denormal
@@ -183,16 +184,19 @@ WNN_INLINE doubles_any broadcast_double_any(double x)
     return (doubles_any){x, x};
 }
 
+WNN_INLINE vector_any select_any(ints_any where, vector_any yes, vector_any no)
+{
+    return (vector_any)(((ints_any)yes & where) | ((ints_any)no & ~where));
+}
+
 WNN_INLINE vector_any min_any(vector_any a, vector_any b)
 {
-    ints_any mask = b < a;
-    return (vector_any)(((ints_any)b & mask) | ((ints_any)a & ~mask));
+    return select_any(b < a, b, a);
 }
 
 WNN_INLINE vector_any max_any(vector_any a, vector_any b)
 {
-    ints_any mask = b > a;
-    return (vector_any)(((ints_any)b & mask) | ((ints_any)a & ~mask));
+    return select_any(b > a, b, a);
 }
 
 WNN_INLINE float max_lane_any(vector_any v)
@@ -386,6 +390,11 @@ INLINE vector_avx2 fma_avx2(vector_avx2 a, vector_avx2 b, vector_avx2 c)
 INLINE doubles_avx2 fma_doubles_avx2(doubles_avx2 a, doubles_avx2 b, doubles_avx2 c)
 {
     return (doubles_avx2)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+}
+
+INLINE vector_avx2 select_avx2(ints_avx2 where, vector_avx2 yes, vector_avx2 no)
+{
+    return (vector_avx2)(((ints_avx2)yes & where) | ((ints_avx2)no & ~where));
 }
 
 INLINE vector_avx2 min_avx2(vector_avx2 a, vector_avx2 b)
@@ -589,6 +598,11 @@ INLINE vector_avx512 fma_avx512(vector_avx512 a, vector_avx512 b, vector_avx512 
 INLINE doubles_avx512 fma_doubles_avx512(doubles_avx512 a, doubles_avx512 b, doubles_avx512 c)
 {
     return (doubles_avx512)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+}
+
+INLINE vector_avx512 select_avx512(ints_avx512 where, vector_avx512 yes, vector_avx512 no)
+{
+    return (vector_avx512)(((ints_avx512)yes & where) | ((ints_avx512)no & ~where));
 }
 
 INLINE vector_avx512 min_avx512(vector_avx512 a, vector_avx512 b)

@@ -32,6 +32,13 @@ static inline bool wnn_is_line(const void *to)
     return (uintptr_t)to % WNN_LINE == 0;
 }
 
+// Of `count` elements from `to` on how many are before the next line.
+static inline size_t wnn_before_line(const void *to, size_t element_bytes, size_t count)
+{
+    size_t before = -(uintptr_t)to % WNN_LINE / element_bytes;
+    return before < count ? before : count;
+}
+
 static inline bool wnn_is_non_temporal(size_t bytes)
 {
     return bytes >= WNN_NON_TEMPORAL_BYTES;

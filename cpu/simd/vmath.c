@@ -116,7 +116,7 @@ void wnn_vmath_stream(enum vmath function, const float *x, float *y, size_t coun
 {
     void (*loop)(const float *, float *, int) = WNN_BEST_ISA(&loops)->streams[function];
     float block[4 * BLOCK];
-    size_t first = (size_t)(-(uintptr_t)y % LINE / sizeof *y), i = 0;
+    size_t first = wnn_before_line(y, sizeof *y, count), i = 0;
     if (loop && count >= first + GROUP) {
         wnn_vmath(function, x, y, first, alpha);
         i = first;
@@ -150,8 +150,7 @@ bool wnn_vmath_halves(enum vmath function, const uint16_t *x, uint16_t *y, size_
     void (*loop)(const uint16_t *, uint16_t *, int, float, bool) = WNN_BEST_ISA(&loops)->halves[function];
     if (!loop || count == 0)
         return loop != NULL;
-    size_t i = stream ? -(uintptr_t)y % LINE / sizeof *y : 0;
-    i = i < count ? i : count;
+    size_t i = stream ? wnn_before_line(y, sizeof *y, count) : 0;
     run_few(loop, x, y, i, alpha);
     for (size_t n; count - i >= GROUP; i += n) {
         n = (count - i < LONGEST ? count - i : LONGEST) / GROUP * GROUP;
