@@ -73,6 +73,13 @@ static bool same(float a, float b)
             vector_##set v = load_##set(from);                                                               \
             REQUIRE(max_lane_##set(v) == 9);                                                                 \
             REQUIRE(sum_##set(v) == sum);                                                                    \
+            vector_##set all[LANES_##set];                                                                   \
+            for (size_t i = 0; i < LANES_##set; i++)                                                         \
+                all[i] = v * (float)(i + 1);                                                                 \
+            float sums[LANES_##set];                                                                         \
+            store_##set(sums, sum_each_##set(all));                                                          \
+            for (size_t i = 0; i < LANES_##set; i++)                                                         \
+                REQUIRE(sums[i] == sum * (float)(i + 1));                                                    \
             from[at] = NAN;                                                                                  \
             store_##set(from, max_##set(v, load_##set(from)));                                               \
             REQUIRE(from[at] == 9); /* a NaN is passed over */                                               \

@@ -241,7 +241,7 @@ static void check_softmax_floats(const uint32_t shape[3], uint32_t axis, float s
 
 static void test_softmax_floats(bool in_place)
 {
-    static const float middles[] = {0, -12, 60, -200, 5000};
+    static const float middles[] = {0, -12, 44, 60, 177, -200, 5000};
     static const uint32_t lengths[] = {3, 16, 33, 64, 100, 1024, 20000, 20011};
     for (size_t m = 0; m < sizeof middles / sizeof *middles; m++) {
         for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
@@ -254,7 +254,7 @@ static void test_softmax_floats(bool in_place)
             check_softmax_floats((uint32_t[]){2, 37, few * 19}, 1, 1, middles[m], i % 2 ? 100 : 0, in_place);
         }
         // Columns that are longer than a tile of them.
-        static const float ones[] = {0, 100, NAN, INFINITY, -INFINITY};
+        static const float ones[] = {0, 100, 144, NAN, INFINITY, -INFINITY};
         for (size_t i = 0; i < sizeof ones / sizeof *ones; i++) {
             check_softmax_floats((uint32_t[]){2, 700, 40}, 1, 1, middles[m], ones[i], in_place);
             check_softmax_floats((uint32_t[]){1, 321, 300}, 1, 90, middles[m], ones[i], in_place);
@@ -372,6 +372,8 @@ static void test_softmax(void)
             {1, 0, 0},     {12, 0, 0},        {65504, 0, 0},     {12, 20, 0},      {4, -30, 0},
             {2, 32, 0},    {1, -1000, 0},     {9, 0, NAN},       {9, 0, INFINITY}, {9, 0, 50},
             {9, 0, 65504}, {9, 0, -INFINITY}, {0, -INFINITY, 0}, {5, -40, -1},     {0, -INFINITY, -60},
+            {9, 0, 93},    {9, 0, 140},       {9, 0, 178},       {9, 0, -110},     {1, 88.5f, 0},
+            {1, 176, 0},
         };
         for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
             check_softmax(subjects[s].shape, subjects[s].axis, numbers[i][0], numbers[i][1], numbers[i][2]);

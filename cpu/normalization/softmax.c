@@ -20,7 +20,7 @@ enum {
     SUMMED = 1024,    // elements whose sum is in float32
     SUMMED_ROWS = 32, // likewise of a column
     AHEAD = 6,        // rows that are fetched before they are read
-    SOON = 16,        // likewise of columns
+    SOON = 32,        // likewise of columns
     TOGETHER = 16,    // runs that are taken together, at most
     SHORT = 15,       // elements of runs that are turned to columns
     SHORT_RUNS = 256, // of these
@@ -34,13 +34,17 @@ struct softmax {
     size_t rows, columns, wide, stride, blocks; // tiles are `wide` columns; there are so many blocks of these
 };
 
-// Exponentials need not be divided by that of the greatest if it is near 0: they and their sum are far from
-// the ends of float32, those of float32 times a power of two. Then it need not be known before.
-#define NEAR_STEPS 20.0f
+// Exponentials need not be divided by that of the greatest if their sum is near 1: what is more than 0 beside
+// it is far from the ends of float32 then, as are those of float32 times a power of two. Nothing else need be
+// known of a distribution before.
+enum {
+    NEAR_STEPS = 42
+};
+#define NEAR_POWER (0x1.8p23f + NEAR_STEPS + 127) // to which an exponent is added
 
-static inline bool is_near(float greatest, bool half)
+static inline bool is_near(double sum, bool half)
 {
-    return half ? greatest >= -32 && greatest <= 32 : greatest >= -12 && greatest <= 60;
+    return half ? sum >= 0x1p-46 && sum <= 0x1p46 : sum >= 0x1p25 && sum <= 0x1p105; // e^-12 to e^44
 }
 
 #define LOOPS "cpu/normalization/softmax.inc"

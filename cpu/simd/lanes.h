@@ -18,6 +18,7 @@
 //   select                      `yes` where bits are set, else `no`
 //   min, max                    b if it is less, or greater, else a: NaN of b is passed over, that of a stays
 //   max_lane, sum, sum_doubles  of the lanes
+//   sum_each                    of the lanes of each of LANES vectors, side by side
 //   scale_by_pow2               p * 2^n for integral n from -300 to 128, even where the result is denormal
 //   any_within, all_within      whether a lane is above one number and below another, or all of them are
 // clang-format on
@@ -208,6 +209,11 @@ WNN_INLINE float max_lane_any(vector_any v)
 WNN_INLINE float sum_any(vector_any v)
 {
     return (v[0] + v[2]) + (v[1] + v[3]);
+}
+
+WNN_INLINE vector_any sum_each_any(const vector_any *v)
+{
+    return (vector_any){sum_any(v[0]), sum_any(v[1]), sum_any(v[2]), sum_any(v[3])};
 }
 
 WNN_INLINE double sum_doubles_any(doubles_any v)
@@ -421,6 +427,20 @@ INLINE float sum_avx2(vector_avx2 v)
     return _mm_cvtss_f32(_mm_add_ss(four, _mm_movehdup_ps(four)));
 }
 
+INLINE vector_avx2 sum_each_avx2(const vector_avx2 *v)
+{
+    __m256 a[8];
+    for (int i = 0; i < 8; i++)
+        a[i] = (__m256)v[i];
+    for (int i = 0; i < 4; i++)
+        a[i] = _mm256_unpacklo_ps(a[2 * i], a[2 * i + 1]) + _mm256_unpackhi_ps(a[2 * i], a[2 * i + 1]);
+    for (int i = 0; i < 2; i++) {
+        __m256d even = (__m256d)a[2 * i], odd = (__m256d)a[2 * i + 1];
+        a[i] = (__m256)_mm256_unpacklo_pd(even, odd) + (__m256)_mm256_unpackhi_pd(even, odd);
+    }
+    return (vector_avx2)(_mm256_permute2f128_ps(a[0], a[1], 0x20) + _mm256_permute2f128_ps(a[0], a[1], 0x31));
+}
+
 INLINE double sum_doubles_avx2(doubles_avx2 v)
 {
     __m128d two = _mm_add_pd(_mm256_castpd256_pd128((__m256d)v), _mm256_extractf128_pd((__m256d)v, 1));
@@ -625,6 +645,24 @@ INLINE float sum_avx512(vector_avx512 v)
 {
     __m512 folded = _mm512_shuffle_f32x4((__m512)v, (__m512)v, 0x4E);
     return sum_avx2((vector_avx2)_mm512_castps512_ps256(_mm512_add_ps((__m512)v, folded)));
+}
+
+INLINE vector_avx512 sum_each_avx512(const vector_avx512 *v)
+{
+    __m512 a[16];
+    for (int i = 0; i < 16; i++)
+        a[i] = (__m512)v[i];
+    for (int i = 0; i < 8; i++)
+        a[i] = _mm512_unpacklo_ps(a[2 * i], a[2 * i + 1]) + _mm512_unpackhi_ps(a[2 * i], a[2 * i + 1]);
+    for (int i = 0; i < 4; i++) {
+        __m512d even = (__m512d)a[2 * i], odd = (__m512d)a[2 * i + 1];
+        a[i] = (__m512)_mm512_unpacklo_pd(even, odd) + (__m512)_mm512_unpackhi_pd(even, odd);
+    }
+    for (int left = 2; left > 0; left /= 2)
+        for (int i = 0; i < left; i++)
+            a[i] = _mm512_shuffle_f32x4(a[2 * i], a[2 * i + 1], 0x88) +
+                   _mm512_shuffle_f32x4(a[2 * i], a[2 * i + 1], 0xDD);
+    return (vector_avx512)a[0];
 }
 
 INLINE double sum_doubles_avx512(doubles_avx512 v)
