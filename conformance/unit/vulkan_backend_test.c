@@ -285,6 +285,42 @@ static void test_cuts(void)
     REQUIRE_EQUAL_INT(program.submissions, count + 5);
 }
 
+// A clock that has gone on by 10 at each stamp.
+static VKAPI_ATTR VkResult VKAPI_CALL tell_tens(VkDevice device, VkQueryPool pool, uint32_t first,
+                                                uint32_t count, size_t bytes, void *data, VkDeviceSize stride,
+                                                VkQueryResultFlags flags)
+{
+    (void)device, (void)pool, (void)flags;
+    REQUIRE_EQUAL_INT(stride, sizeof(uint64_t));
+    REQUIRE_EQUAL_INT(bytes, count * sizeof(uint64_t));
+    for (uint32_t i = 0; i < count; i++)
+        ((uint64_t *)data)[i] = 10 * (uint64_t)(first + i);
+    return VK_SUCCESS;
+}
+
+// What was thought to be so long that it was cut, and is not, is not cut any more.
+static void test_learning(void)
+{
+    struct allocator allocator;
+    wnn_allocator_init(&allocator, NULL, 0);
+    struct gpu gpu = {.allocator = &allocator, .budget = 100, .can = {.clock_bits = 64, .clock_period = 1}};
+    gpu.vk.GetQueryPoolResults = tell_tens;
+    struct step step = {.kind = STEP_DISPATCH, .cost = 60, .groups = {4, 1, 1}};
+    struct program program = {.gpu = &gpu, .first = &step, .measured = true};
+    struct recording recording = {.program = &program, .timestamps = TIMESTAMPS_SUBMISSIONS};
+    for (unsigned version = 0; version < 2; version++) {
+        wnn_program_cut(&program);
+        recording.version = version;
+        recording.count = program.submissions;
+        recording.timestamp_count = 2 * (uint32_t)program.submissions;
+        REQUIRE_EQUAL_INT(program.submissions, version == 0 ? 2 : 1);
+        wnn_program_learn(&program, &recording, 1000);
+        REQUIRE_EQUAL_INT(program.version, 1);
+        REQUIRE_EQUAL_INT(program.settled, version == 1);
+        REQUIRE(step.cost == (version == 0 ? 20 : 10));
+    }
+}
+
 // What creating a context takes beyond opening the driver: the known-answer test is short where shaders
 // compile fast.
 static void test_opening(void)
@@ -324,6 +360,7 @@ int main(int argc, char **argv)
     WNNContext context;
     CASE(test_hazards());
     CASE(test_cuts());
+    CASE(test_learning());
     if (create_on(NULL, &answer, &context) == WNNStatus_NotSupportedError)
         return cases_skip(answer.message);
     wnnContextRelease(context);

@@ -114,6 +114,13 @@ static void correct(struct program *program, const double *times, size_t count)
     }
 }
 
+// How many submissions are good enough where so many would do: what another one takes is little beside half
+// of a budget, but may be much beside all of a program that has one.
+static size_t enough(size_t submissions)
+{
+    return submissions > 1 ? 2 * submissions : submissions;
+}
+
 void wnn_program_learn(struct program *program, const struct recording *recording, double nanoseconds)
 {
     struct gpu *gpu = program->gpu;
@@ -136,7 +143,7 @@ void wnn_program_learn(struct program *program, const struct recording *recordin
             longest = times[i] > longest ? times[i] : longest;
         correct(program, times, count);
         wnn_program_cut(program);
-        bool good = longest <= gpu->budget && recording->count <= 2 * program->submissions;
+        bool good = longest <= gpu->budget && recording->count <= enough(program->submissions);
         program->settled = good || program->version >= MAX_VERSIONS;
         program->version += !program->settled;
     }
