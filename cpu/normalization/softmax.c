@@ -34,9 +34,9 @@ struct softmax {
     size_t rows, columns, wide, stride, blocks; // tiles are `wide` columns; there are so many blocks of these
 };
 
-// Exponentials need not be divided by that of the greatest if their sum is near 1: what is more than 0 beside
-// it is far from the ends of float32 then, as are those of float32 times a power of two. Nothing else need be
-// known of a distribution before.
+// Exponentials need not be divided by the greatest one if their sum is near 1: what is more than 0 beside it
+// is far from the ends of float32 then (where numbers are float32, times a power of two). So nothing has to
+// be known of a distribution before its exponentials are computed.
 enum {
     NEAR_STEPS = 42
 };
