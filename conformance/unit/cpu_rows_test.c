@@ -2,11 +2,13 @@
 //
 // Kernels of the CPU backend that go along rows and columns, where vectors end, with numbers that are rare:
 // argMin, argMax, reduceMin and reduceMax against a plain loop, softmax and layerNormalization against
-// double, and the roundings of hardSwish.
+// double, how often a long softmax asks for the time, and the roundings of hardSwish.
 
 #include "conformance/unit/kernel_fixture.h"
 
 #include <math.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static uint32_t state = 7;
 
@@ -411,6 +413,39 @@ static void test_threads(WNNDataType type)
     free(floats);
 }
 
+static size_t clock_readings;
+
+// In place of the C library's.
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    clock_readings++;
+    return (int)syscall(SYS_clock_gettime, clock, now);
+}
+
+// A long row far from 0 with a time limit: whether that has passed is asked now and then, in every pass over
+// the row, but not so often that asking takes long.
+static void test_limit(WNNDataType type)
+{
+    const uint32_t length = 1 << 20;
+    const struct node *node = producer(wnnGraphBuilderSoftmax(builder, input(type, &length, 1), 0, NULL));
+    struct tensor in = make_tensor(node->in[0], 0), out = make_tensor(node->out[0], 0);
+    struct interrupt interrupt;
+    struct parallel parallel = in_turn(1);
+    for (size_t i = 0; i < length; i++) {
+        if (type == WNNDataType_Float16)
+            ((uint16_t *)in.data)[i] = wnn_half_from_float(1000);
+        else
+            ((float *)in.data)[i] = 1000;
+    }
+    wnn_interrupt_init(&interrupt, UINT64_MAX);
+    parallel.interrupt = &interrupt;
+    clock_readings = 0;
+    wnn_cpu_kernels[node->op]->run(&(struct kernel_call){node, &in, &out, NULL, &parallel});
+    REQUIRE(clock_readings >= 3 * length / 4096 && clock_readings <= length / 512);
+    free(in.data);
+    free(out.data);
+}
+
 // Each step is rounded once.
 static void test_hard_swish(void)
 {
@@ -440,6 +475,8 @@ int main(int argc, char **argv)
     CASE(test_softmax_floats(true));
     CASE(test_threads(WNNDataType_Float32));
     CASE(test_threads(WNNDataType_Float16));
+    CASE(test_limit(WNNDataType_Float32));
+    CASE(test_limit(WNNDataType_Float16));
     CASE(test_layers());
     CASE(test_hard_swish());
     end_kernels();
