@@ -2,7 +2,8 @@
 //
 // Rows that are rounded to integers before they meet strips of n-bit weights (WNNNumerics_Fast): sums of all
 // kernels that this processor has are exact, at the ends of the range too; rounding is as good as the header
-// says; and contexts say no to two kinds of numerics at once.
+// says; and contexts say no to two kinds of numerics at once. Rows in fixed point are as good as floats, and
+// those of which something would be lost are refused.
 
 #include "conformance/unit/runtime_fixture.h"
 #include "conformance/unit/trapped_tiles.h"
@@ -156,6 +157,113 @@ static void test_kernels(void)
             test_integers(kernels, 1 + draw(20), n, block * (1 + draw(3)), block, i & 1, i & 2, i & 4);
         }
     }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Fixed point
+// ---------------------------------------------------------------------------------------------------------------
+
+static struct strip_fixed_rows allocate_fixed(const struct strips *strips, size_t m)
+{
+    size_t runs = wnn_strip_fixed_runs(strips) * WNN_STRIP_FIXED_ROWS;
+    return (struct strip_fixed_rows){m, cleared(wnn_strip_fixed_words(strips) * WNN_STRIP_FIXED_WORD),
+                                     cleared(runs * sizeof(float)), cleared(2 * runs * sizeof(int32_t))};
+}
+
+static void free_fixed(const struct strip_fixed_rows *rows)
+{
+    free(rows->x);
+    free(rows->units);
+    free(rows->sums);
+}
+
+// How far a product of a row and a column may be from the exact one: terms are off by half of the last bit
+// that the largest of their run has in 31, and sums of runs are rounded as float32 is.
+static double fixed_bound(const struct packed *p, const float *x, size_t column)
+{
+    const struct strips *s = &p->strips;
+    double bound = 0;
+    for (size_t t = 0; t < s->k; t += s->block)
+        for (size_t run = 0; run < s->block; run += WNN_STRIP_FIXED_RUN) {
+            double largest = 0, weights = 0, sum = 0;
+            for (size_t i = run; i < wnn_min(run + WNN_STRIP_FIXED_RUN, s->block); i++) {
+                int weight = p->integers[(t + i) * s->n + column] - p->zeros[t / s->block * s->n + column];
+                largest = fmax(largest, fabs((double)x[t + i]));
+                weights += abs(weight);
+                sum += fabs((double)x[t + i]) * abs(weight);
+            }
+            bound += (largest * 0x1p-30 * weights + sum * 0x1p-21) *
+                     fabs((double)p->scales[t / s->block * s->n + column]);
+        }
+    return bound;
+}
+
+static void test_fixed_rows(const struct strip_int8_kernels *kernels, size_t m, size_t n, size_t k,
+                            size_t block, bool nibbles, bool zeros, bool ends)
+{
+    struct packed p = make_packed(n, k, block, nibbles, zeros, ends);
+    struct strip_fixed_rows rows = allocate_fixed(&p.strips, m);
+    size_t strips = (n + WNN_STRIP - 1) / WNN_STRIP, blocks = k / block;
+    float *x = cleared(m * k * sizeof *x), magnitude = ldexpf(1, (int)draw(160) - 80);
+    for (size_t i = 0; i < m * k; i++)
+        x[i] = ends ? (draw(8) ? magnitude : -magnitude) : ((float)draw(1 << 24) * 0x1p-23f - 1) * magnitude;
+    REQUIRE(wnn_strip_fixed_prepare(&p.strips, x, &rows));
+    for (size_t strip = 0, count; strip < strips; strip += count) {
+        float totals[WNN_STRIP_FIXED_ROWS * WNN_STRIP_GROUP * WNN_STRIP] = {0};
+        size_t middle = draw((uint32_t)blocks + 1);
+        count = wnn_min(WNN_STRIP_GROUP - strip % WNN_STRIP_GROUP, 1 + draw(WNN_STRIP_GROUP));
+        count = wnn_min(count, strips - strip);
+        wnn_strip_fixed_multiply(kernels, &p.strips, &rows, strip, count, 0, middle, totals);
+        wnn_strip_fixed_multiply(kernels, &p.strips, &rows, strip, count, middle, blocks, totals);
+        for (size_t i = 0; i < m; i++)
+            for (size_t j = 0; j < count * WNN_STRIP && strip * WNN_STRIP + j < n; j++) {
+                size_t column = strip * WNN_STRIP + j;
+                double sum = exact(&p, x + i * k, column), bound = fixed_bound(&p, x + i * k, column);
+                REQUIRE(fabs((double)totals[i * WNN_STRIP_GROUP * WNN_STRIP + j] - sum) <= bound);
+            }
+    }
+    free_fixed(&rows);
+    free_packed(&p);
+    free(x);
+}
+
+static void test_fixed(void)
+{
+    static const size_t blocks[] = {8, 16, 20, 32, 33, 48, 64, 128, 300};
+    const struct cpu_target *target;
+    for (unsigned number = 0; (target = wnn_cpu_runnable(number)); number++) {
+        const struct strip_int8_kernels *kernels = wnn_strip_int8_kernels(target);
+        unsigned most = wnn_strip_fixed_most(kernels);
+        for (unsigned i = 0; i < 200 && most; i++) {
+            size_t block = blocks[draw(9)], n = 1 + draw(200);
+            test_fixed_rows(kernels, 1 + draw(most), n, block * (1 + draw(3)), block, i & 1, i & 2, i & 4);
+        }
+    }
+}
+
+// Of 64 terms, half are one number and others.
+static bool takes(float number, float others)
+{
+    struct packed p = make_packed(16, 64, 64, true, false, false);
+    struct strip_fixed_rows rows = allocate_fixed(&p.strips, 1);
+    float x[64];
+    for (size_t i = 0; i < 64; i++)
+        x[i] = i < 32 ? 1 : others;
+    x[50] = number;
+    bool takes = wnn_strip_fixed_prepare(&p.strips, x, &rows);
+    free_fixed(&rows);
+    free_packed(&p);
+    return takes;
+}
+
+// Numbers are taken if none of a run is so much larger than the others that these would lose what counts.
+static void test_fixed_refusals(void)
+{
+    REQUIRE(takes(0, 0) && takes(1, 1) && takes(1, 0) && takes(-0.0f, 0x1p-80f) && takes(-0x1p99f, 0));
+    REQUIRE(takes(1000, 1) && takes(-1, 0x1p-14f) && takes(0x1p14f, 1));
+    REQUIRE(!takes(0x1p20f, 1) && !takes(-0x1p30f, 1) && !takes(1, 0x1p-80f));
+    REQUIRE(!takes(INFINITY, 1) && !takes(-INFINITY, INFINITY) && !takes(NAN, 1) && !takes(0, NAN));
+    REQUIRE(!takes(0x1p101f, 0x1p100f) && !takes(0x1p-100f, 0x1p-101f) && !takes(0x1p-140f, 0));
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -372,6 +480,8 @@ int main(int argc, char **argv)
         CASE_AS(case_name("error, %s", names[tiles]), test_error(fast, threads));
         CASE_AS(case_name("extremes, %s", names[tiles]), test_extremes(fast, plain));
     }
+    CASE(test_fixed());
+    CASE(test_fixed_refusals());
     CASE(test_contexts());
     wnnContextRelease(fast);
     wnnContextRelease(threads);

@@ -89,7 +89,9 @@ void wnn_nbit_pack(const struct nbit_product *product, const struct parallel *pa
 struct strip_product {
     const struct nbit_product *product;
     const struct interrupt *interrupt;
-    struct strip_rows rows;
+    const struct strip_int8_kernels *fixed; // or NULL
+    struct strip_fixed_rows fixed_rows;     // for these
+    struct strip_rows rows;                 // otherwise
 };
 
 // By way of floats, as the separate operators compute it.
@@ -119,7 +121,10 @@ static void multiply_group(const struct strip_product *argument, size_t strip, s
         size_t end = wnn_min(b + step, blocks);
         if (wnn_interrupted(argument->interrupt))
             return;
-        if (argument->rows.extreme)
+        if (argument->fixed)
+            wnn_strip_fixed_multiply(argument->fixed, strips, &argument->fixed_rows, strip, count, b, end,
+                                     totals);
+        else if (argument->rows.extreme)
             add_floats(product, b * strips->block, end * strips->block, strip, count, totals);
         else
             wnn_strips_multiply(strips, &argument->rows, strip, count, b, end, totals);
@@ -151,24 +156,70 @@ static void multiply_strips(void *argument, size_t begin, size_t end)
     }
 }
 
+static size_t float_rows_bytes(const struct strips *strips, size_t m)
+{
+    return wnn_aligned(m * wnn_strip_terms(strips) * sizeof(float)) +
+           wnn_aligned(m * (strips->k / strips->block) * sizeof(float));
+}
+
+static size_t fixed_rows_bytes(const struct strips *strips)
+{
+    size_t words = wnn_strip_fixed_words(strips), runs = wnn_strip_fixed_runs(strips);
+    return wnn_aligned(words * WNN_STRIP_FIXED_WORD) +
+           wnn_aligned(runs * WNN_STRIP_FIXED_ROWS * sizeof(float)) +
+           wnn_aligned(runs * WNN_STRIP_FIXED_ROWS * 2 * sizeof(int32_t));
+}
+
+// Whatever processor it is for.
 size_t wnn_nbit_strips_scratch(const struct nbit_product *product)
 {
-    return wnn_aligned(product->m * wnn_strip_terms(&product->strips) * sizeof(float)) +
-           wnn_aligned(product->m * (product->k / product->strips.block) * sizeof(float));
+    size_t floats = float_rows_bytes(&product->strips, product->m);
+    size_t fixed = product->m <= WNN_STRIP_FIXED_ROWS ? fixed_rows_bytes(&product->strips) : 0;
+    return floats > fixed ? floats : fixed;
+}
+
+// In integers, if this processor multiplies these faster and nothing is lost.
+static bool prepare_fixed(const struct nbit_product *product, struct scratch scratch,
+                          struct strip_product *to)
+{
+    const struct strips *strips = &product->strips;
+    const struct strip_int8_kernels *kernels =
+        wnn_portable_numbers ? NULL : wnn_strip_int8_kernels(wnn_cpu_this_processor());
+    if (product->m > wnn_strip_fixed_most(kernels))
+        return false;
+    size_t runs = wnn_strip_fixed_runs(strips) * WNN_STRIP_FIXED_ROWS;
+    struct strip_fixed_rows *rows = &to->fixed_rows;
+    rows->m = product->m;
+    rows->x = wnn_scratch_take(&scratch, wnn_strip_fixed_words(strips) * WNN_STRIP_FIXED_WORD);
+    rows->units = wnn_scratch_take(&scratch, runs * sizeof *rows->units);
+    rows->sums = wnn_scratch_take(&scratch, runs * 2 * sizeof *rows->sums);
+    to->fixed = kernels;
+    return wnn_strip_fixed_prepare(strips, product->a, rows);
+}
+
+static void prepare_floats(const struct nbit_product *product, struct scratch scratch,
+                           struct strip_product *to)
+{
+    const struct strips *strips = &product->strips;
+    struct strip_rows *rows = &to->rows;
+    rows->m = product->m;
+    rows->x = wnn_scratch_take(&scratch, rows->m * wnn_strip_terms(strips) * sizeof *rows->x);
+    rows->sums = wnn_scratch_take(&scratch, rows->m * (product->k / strips->block) * sizeof *rows->sums);
+    to->fixed = NULL;
+    wnn_strip_prepare(strips, product->a, rows);
 }
 
 void wnn_nbit_run_strips(const struct nbit_product *products, size_t count, const struct parallel *parallel,
                          struct scratch *scratch)
 {
-    const struct strips *strips = &products->strips;
     struct joint joint = {.count = count};
-    struct strip_rows rows = {.m = products->m};
+    struct strip_product product = {.interrupt = parallel->interrupt};
     size_t bytes = 0;
-    rows.x = wnn_scratch_take(scratch, rows.m * wnn_strip_terms(strips) * sizeof *rows.x);
-    rows.sums = wnn_scratch_take(scratch, rows.m * (products->k / strips->block) * sizeof *rows.sums);
-    wnn_strip_prepare(strips, products->a, &rows);
+    if (!prepare_fixed(products, *scratch, &product))
+        prepare_floats(products, *scratch, &product);
     for (size_t i = 0; i < count; i++) {
-        joint.products[i] = (struct strip_product){&products[i], parallel->interrupt, rows};
+        joint.products[i] = product;
+        joint.products[i].product = &products[i];
         joint.first[i + 1] = joint.first[i] + (products[i].n + WNN_STRIP - 1) / WNN_STRIP;
         bytes += wnn_strips_bytes(&products[i].strips);
     }

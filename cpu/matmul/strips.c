@@ -137,8 +137,6 @@ void wnn_strip_prepare(const struct strips *strips, const float *rows, struct st
 // Loops
 // ---------------------------------------------------------------------------------------------------------------
 
-#define SOON 4096 // bytes before they are needed, integers are fetched: about what memory takes
-
 // As many bytes with a sign as there are lanes. Compilers would take them one by one.
 WNN_INLINE ints_any octets_any(const unsigned char *from)
 {

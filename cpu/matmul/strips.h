@@ -9,11 +9,12 @@
 
 #include "cpu/matmul/gemm.h"
 
-#define WNN_STRIP        16 // columns
-#define WNN_STRIP_GROUP  4  // strips that lie side by side, block for block
-#define WNN_STRIP_UNIT   64 // bytes of a strip that lie together: of 8 terms of 4 bits, or 4 of 8
-#define WNN_STRIP_OCTETS 4  // those terms
-#define WNN_STRIP_ROWS   8  // of the other matrix that are few, at most
+#define WNN_STRIP        16   // columns
+#define WNN_STRIP_GROUP  4    // strips that lie side by side, block for block
+#define WNN_STRIP_UNIT   64   // bytes of a strip that lie together: of 8 terms of 4 bits, or 4 of 8
+#define WNN_STRIP_OCTETS 4    // those terms
+#define WNN_STRIP_ROWS   8    // of the other matrix that are few, at most
+#define WNN_STRIP_SOON   4096 // bytes before they are needed, integers are fetched: about what memory takes
 
 // 4-bit integers are stored as 0 to 15, with 8 more than they are if they have a sign, and 8-bit ones as -128
 // to 127, with 128 less than they are if they have none; zero points likewise, as bytes. The blocks of a

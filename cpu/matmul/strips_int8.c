@@ -33,6 +33,10 @@ struct strip_int8_kernels {
     unsigned strips;                    // at once, at most 2
     strip_int8_loop single[4], pair[4]; // of 1, 2, 4 and 8 rows
 
+    // Rows of four bytes: how many at once, how many strips of them, for 1 and 2 rows, and one strip.
+    unsigned fixed_rows, fixed_most[WNN_STRIP_FIXED_ROWS];
+    strip_int8_loop fixed_several[WNN_STRIP_FIXED_ROWS], fixed[WNN_STRIP_FIXED_ROWS];
+
     // (instead) The first rows of a tile, and one strip; runs lie as rows of tiles then.
     void (*multiply)(struct tile_file *file, const struct strip_int8_part *part, unsigned height,
                      float *totals);
@@ -80,6 +84,7 @@ WNN_INLINE AVX512_VNNI void octets_avx512(const unsigned char *from, words_avx51
 #define MIDDLE                 128
 #define HEIGHT                 8
 #define STRIPS                 2
+#define FIXED                  2
 #define DOT_NIBBLES(sum, a, b) dot_avx512(sum, a, b)
 #define DOT_OCTETS(sum, a, b)  dot_avx512(sum, a, b)
 #define FINISH_NIBBLES(sum)    (sum)
@@ -157,6 +162,7 @@ WNN_INLINE WNN_TARGET_AVX2 void unsigned_octets_avx2(const unsigned char *from, 
 #define MIDDLE                 128
 #define HEIGHT                 4
 #define STRIPS                 1
+#define FIXED                  1
 #define DOT_NIBBLES(sum, a, b) dot_avx_vnni(sum, a, b)
 #define DOT_OCTETS(sum, a, b)  dot_avx_vnni(sum, a, b)
 #define FINISH_NIBBLES(sum)    (sum)
@@ -186,6 +192,7 @@ WNN_INLINE WNN_TARGET_AVX2 words_avx2 dot_octets_avx2(words_avx2 sum, words_avx2
 #define MIDDLE         0
 #define HEIGHT         4
 #define STRIPS         1
+#define FIXED          0
 #define DOT_NIBBLES    dot_nibbles_avx2
 #define DOT_OCTETS     dot_octets_avx2
 #define FINISH_NIBBLES finish_nibbles_avx2
@@ -229,6 +236,7 @@ WNN_INLINE DOT_PRODUCT void octets_neon(const unsigned char *from, words_any *to
 #define MIDDLE              0
 #define HEIGHT              4
 #define STRIPS              1
+#define FIXED               1
 #define DOT_NIBBLES         dot_neon
 #define DOT_OCTETS          dot_neon
 #define FINISH_NIBBLES(sum) (sum)
@@ -334,6 +342,29 @@ void wnn_strip_int8_multiply(const struct strip_int8_kernels *kernels, struct ti
             part.first = first + i;
             (some == 2 ? kernels->pair : kernels->single)[kind](&part, totals + row * stride + i * WNN_STRIP);
         }
+    }
+}
+
+unsigned wnn_strip_fixed_most(const struct strip_int8_kernels *kernels)
+{
+    return kernels ? kernels->fixed_rows : 0;
+}
+
+void wnn_strip_fixed_multiply(const struct strip_int8_kernels *kernels, const struct strips *strips,
+                              const struct strip_fixed_rows *rows, size_t strip, size_t count, size_t begin,
+                              size_t end, float *totals)
+{
+    const size_t blocks = strips->k / strips->block, kind = rows->m - 1, most = kernels->fixed_most[kind];
+    const size_t words = wnn_strip_fixed_words(strips) / blocks, runs = wnn_strip_fixed_runs(strips) / blocks;
+    struct strip_int8_part part = {.strips = strips, .block = wnn_strip_block(strips), .blocks = end - begin};
+    part.group = group_of(strips, strip, &part);
+    part.group += begin * part.in_group * (part.block.scales + part.block.zeros + part.block.integers);
+    part.x = rows->x + begin * words * WNN_STRIP_FIXED_WORD;
+    part.scales = rows->units + begin * runs * WNN_STRIP_FIXED_ROWS;
+    part.starts = rows->sums + begin * runs * WNN_STRIP_FIXED_ROWS * 2;
+    for (size_t i = 0, some; i < count; i += some, part.first += some) {
+        some = count - i >= most ? most : 1;
+        (some > 1 ? kernels->fixed_several : kernels->fixed)[kind](&part, totals + i * WNN_STRIP);
     }
 }
 

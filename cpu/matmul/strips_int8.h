@@ -7,7 +7,7 @@
 #ifndef CPU_MATMUL_STRIPS_INT8_H_
 #define CPU_MATMUL_STRIPS_INT8_H_
 
-#include "cpu/matmul/strips.h"
+#include "cpu/matmul/strips_fixed.h"
 #include "cpu/simd/tiles.h"
 
 #define WNN_STRIP_RUN      32 // terms that share a scale, at most
@@ -52,5 +52,12 @@ void wnn_strip_int8_multiply(const struct strip_int8_kernels *kernels, struct ti
                              const struct strips *strips, const struct strip_int8_rows *rows, size_t tile,
                              unsigned height, size_t strip, size_t count, float *totals);
 void wnn_strip_int8_end(const struct strip_int8_kernels *kernels, struct tile_file *file);
+
+// The rows of strips_fixed.h: how many of them these kernels take (NULL: none), and their products, which are
+// added to totals as wnn_strips_multiply does.
+unsigned wnn_strip_fixed_most(const struct strip_int8_kernels *kernels);
+void wnn_strip_fixed_multiply(const struct strip_int8_kernels *kernels, const struct strips *strips,
+                              const struct strip_fixed_rows *rows, size_t strip, size_t count, size_t begin,
+                              size_t end, float *totals);
 
 #endif
