@@ -11,6 +11,8 @@
 
 #include <math.h>
 
+#define MOST_ROWS 32 // that meet a strip at once here
+
 static uint32_t state = 5;
 
 static uint32_t draw(uint32_t end)
@@ -116,24 +118,24 @@ static void test_integers(const struct strip_int8_kernels *kernels, size_t m, si
     size_t tile_rows = wnn_strip_int8_tile(kernels), tiles = (m + tile_rows - 1) / tile_rows;
     size_t strips = (n + WNN_STRIP - 1) / WNN_STRIP;
     struct strip_int8_rows rows = allocate_rows(&p.strips, tile_rows, tiles);
-    float *x = cleared(m * k * sizeof *x), totals[WNN_STRIP_MAX_TILE * WNN_STRIP_GROUP * WNN_STRIP];
+    float *x = cleared(m * k * sizeof *x), totals[MOST_ROWS * WNN_STRIP_GROUP * WNN_STRIP];
     struct tile_file *file = cleared(sizeof *file);
     for (size_t i = 0; i < m * k; i++) {
         bool first = i % k % block % WNN_STRIP_RUN == 0;
         x[i] = (float)(ends || first ? (draw(4) ? 127 : -127) : (int)draw(255) - 127);
     }
     wnn_strip_int8_prepare(kernels, &p.strips, x, m, 0, tiles, &rows);
-    for (size_t tile = 0; tile < tiles; tile++) {
-        REQUIRE(!rows.extreme[tile]);
-        size_t height = wnn_min(tile_rows, m - tile * tile_rows);
+    for (size_t row = 0, height; row < m; row += height) {
+        height = wnn_min(tile_rows * (1 + draw((uint32_t)(MOST_ROWS / tile_rows))), m - row);
+        REQUIRE(!rows.extreme[row / tile_rows]);
         for (size_t strip = 0, count; strip < strips; strip += count) {
             count = wnn_min(WNN_STRIP_GROUP - strip % WNN_STRIP_GROUP, 1 + draw(WNN_STRIP_GROUP));
             count = wnn_min(count, strips - strip);
-            wnn_strip_int8_multiply(kernels, file, &p.strips, &rows, tile, (unsigned)height, strip, count,
+            wnn_strip_int8_multiply(kernels, file, &p.strips, &rows, row, (unsigned)height, strip, count,
                                     totals);
             for (size_t i = 0; i < height; i++)
                 for (size_t j = 0; j < count * WNN_STRIP && strip * WNN_STRIP + j < n; j++) {
-                    double sum = exact(&p, x + (tile * tile_rows + i) * k, strip * WNN_STRIP + j);
+                    double sum = exact(&p, x + (row + i) * k, strip * WNN_STRIP + j);
                     REQUIRE((double)totals[i * WNN_STRIP_GROUP * WNN_STRIP + j] == sum);
                 }
         }
@@ -148,13 +150,16 @@ static void test_integers(const struct strip_int8_kernels *kernels, size_t m, si
 static void test_kernels(void)
 {
 
-    static const size_t blocks[] = {8, 16, 20, 32, 33, 48, 64, 128};
+    // Sums of octets are as large as float32 holds sooner.
+    static const size_t blocks[] = {8, 16, 20, 32, 33, 48, 64, 128, 850};
     const struct cpu_target *target;
     for (unsigned number = 0; (target = wnn_cpu_runnable(number)); number++) {
         const struct strip_int8_kernels *kernels = wnn_strip_int8_kernels(target);
         for (unsigned i = 0; i < 120 && kernels; i++) {
-            size_t block = blocks[draw(8)], n = 1 + draw(200);
-            test_integers(kernels, 1 + draw(20), n, block * (1 + draw(3)), block, i & 1, i & 2, i & 4);
+            bool nibbles = i & 1;
+            size_t block = blocks[draw(nibbles ? 9 : 8)], n = 1 + draw(200);
+            test_integers(kernels, 1 + draw(50), n, block * (1 + draw(nibbles ? 6 : 3)), block, nibbles,
+                          i & 2, i & 4);
         }
     }
 }

@@ -37,6 +37,8 @@ struct int8_tile_product {
 struct int8_tile_loops {
     // Makes the thread ready for so many rows, at most WNN_INT8_TILE_ROWS, and groups of a step.
     void (*configure)(struct tile_file *file, unsigned rows, unsigned groups);
+    // For others' loops: so many rows in all tiles of sums and rows.
+    void (*configure_alike)(struct tile_file *file, unsigned rows, unsigned groups);
     void (*multiply)(struct tile_file *file, const struct int8_tile_product *product,
                      int32_t sums[WNN_INT8_TILE_ROWS][WNN_INT8_TILE_COLUMNS]);
     void (*release)(struct tile_file *file);

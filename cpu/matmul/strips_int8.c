@@ -37,8 +37,8 @@ struct strip_int8_kernels {
     unsigned fixed_rows, fixed_most[WNN_STRIP_FIXED_ROWS];
     strip_int8_loop fixed_several[WNN_STRIP_FIXED_ROWS], fixed[WNN_STRIP_FIXED_ROWS];
 
-    // (instead) The first rows of a tile, and one strip; runs lie as rows of tiles then.
-    void (*multiply)(struct tile_file *file, const struct strip_int8_part *part, unsigned height,
+    // (instead) All rows from those of a tile on, and some strips; runs lie as rows of tiles then.
+    void (*multiply)(struct tile_file *file, struct strip_int8_part *part, unsigned height, size_t count,
                      float *totals);
     enum tiles tiles;
 };
@@ -91,8 +91,9 @@ WNN_INLINE AVX512_VNNI void octets_avx512(const unsigned char *from, words_avx51
 #define OCTETS                 octets_avx512
 #include "cpu/matmul/strips_int8.inc"
 
-// Scales and zero points of a block of a strip. Those are numbers of 16 bits that have 0 beside them, since
-// what they are multiplied with, the sum of a run, has no more bits.
+// Scales and zero points of a block of a strip. Nibbles less their zero points are bytes; octets are not, and
+// the zero points are numbers of 16 bits that have 0 beside them, since what they are multiplied with, the
+// sum of a run, has no more bits.
 struct tile_steps {
     vector_avx512 scale;
     __m512i zero;
@@ -101,19 +102,35 @@ struct tile_steps {
 _Static_assert(WNN_STRIP_RUN * 127 <= INT16_MAX, "the sum of a run fits in 16 bits");
 
 WNN_INLINE AVX512_VNNI struct tile_steps load_tile_steps(const struct strip_int8_part *part,
-                                                         const unsigned char *block)
+                                                         const unsigned char *block, const bool nibbles)
 {
     const unsigned char *scales = block + part->first * part->block.scales;
     const unsigned char *zeros =
         block + part->in_group * part->block.scales + part->first * part->block.zeros;
-    struct tile_steps steps = {.zero = _mm512_setzero_si512()};
+    struct tile_steps steps = {.zero = nibbles ? _mm512_set1_epi8(8) : _mm512_setzero_si512()};
     steps.scale = part->strips->halves ? load_half_avx512((const uint16_t *)(const void *)scales)
                                        : load_avx512((const float *)(const void *)scales);
     if (part->strips->zeros) {
         __m512i zero = _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)zeros));
-        steps.zero = _mm512_and_si512(zero, _mm512_set1_epi32(UINT16_MAX));
+        steps.zero = nibbles ? _mm512_mullo_epi32(zero, _mm512_set1_epi32(0x01010101))
+                             : _mm512_and_si512(zero, _mm512_set1_epi32(UINT16_MAX));
     }
     return steps;
+}
+
+// What tiles read of a strip.
+struct tile_run {
+    words_avx512 words[WNN_STRIP_RUN / 4];
+    struct tile_steps steps;
+};
+
+enum {
+    TILE_STRIP_RUNS = 8 // that are unpacked together, and stay in the first cache
+};
+
+static size_t tile_runs_of(const struct strip_block *block)
+{
+    return (block->terms + WNN_STRIP_RUN - 1) / WNN_STRIP_RUN;
 }
 
 #define OWN(x)  emulated_##x
@@ -306,43 +323,54 @@ static const unsigned char *group_of(const struct strips *strips, size_t strip, 
 static void multiply_on_tiles(const struct strip_int8_kernels *kernels, struct tile_file *file,
                               struct strip_int8_part *part, unsigned height, size_t count, float *totals)
 {
-    wnn_int8_tile_loops(kernels->tiles)->configure(file, height, WNN_STRIP_RUN / 4);
-    for (size_t i = 0; i < count; i++, part->first++)
-        kernels->multiply(file, part, height, totals + i * WNN_STRIP);
+    wnn_int8_tile_loops(kernels->tiles)
+        ->configure_alike(file, wnn_min(height, WNN_TILE_ROWS), WNN_STRIP_RUN / 4);
+    kernels->multiply(file, part, height, count, totals);
+}
+
+// Rows of one tile from `row` on.
+static void multiply_on_vectors(const struct strip_int8_kernels *kernels, struct strip_int8_part *part,
+                                const struct strip_int8_rows *rows, size_t row, unsigned height, size_t count,
+                                float *totals)
+{
+    const size_t runs = wnn_strip_int8_runs(part->strips), words = wnn_strip_int8_words(part->strips);
+    const size_t first = part->first, stride = WNN_STRIP_GROUP * WNN_STRIP, tile = row / WNN_STRIP_TILE;
+    for (unsigned done = 0, step; done < height; done += step) {
+        unsigned left = wnn_min(height - done, kernels->height);
+        unsigned kind = left >= 8 ? 3 : left >= 4 ? 2 : left >= 2 ? 1 : 0;
+        step = 1u << kind;
+        part->x = rows->x + (tile * words * WNN_STRIP_TILE + done) * 4;
+        part->scales = rows->scales + tile * runs * WNN_STRIP_TILE + done;
+        part->starts = rows->starts + tile * runs * WNN_STRIP_TILE + done;
+        for (size_t i = 0, some; i < count; i += some) {
+            some = wnn_min(kernels->strips, count - i);
+            part->first = first + i;
+            (some == 2 ? kernels->pair : kernels->single)[kind](part, totals + done * stride + i * WNN_STRIP);
+        }
+    }
+    part->first = first;
 }
 
 void wnn_strip_int8_multiply(const struct strip_int8_kernels *kernels, struct tile_file *file,
-                             const struct strips *strips, const struct strip_int8_rows *rows, size_t tile,
+                             const struct strips *strips, const struct strip_int8_rows *rows, size_t row,
                              unsigned height, size_t strip, size_t count, float *totals)
 {
-    const size_t runs = wnn_strip_int8_runs(strips), words = wnn_strip_int8_words(strips);
-    const size_t first_run = tile * runs * kernels->tile;
+    const size_t stride = WNN_STRIP_GROUP * WNN_STRIP, first_run = row * wnn_strip_int8_runs(strips);
     struct strip_int8_part part = {.strips = strips,
                                    .block = wnn_strip_block(strips),
                                    .blocks = strips->k / strips->block,
+                                   .x = rows->x + first_run * WNN_STRIP_RUN,
                                    .scales = rows->scales + first_run,
                                    .starts = rows->starts + first_run};
     part.group = group_of(strips, strip, &part);
+    memset(totals, 0, wnn_round_up(height, kernels->tile) * stride * sizeof *totals);
     if (kernels->multiply) {
-        part.x = rows->x + first_run * WNN_STRIP_RUN;
         multiply_on_tiles(kernels, file, &part, height, count, totals);
         return;
     }
-    const size_t first = part.first, stride = WNN_STRIP_GROUP * WNN_STRIP;
-    memset(totals, 0, (size_t)height * stride * sizeof *totals);
-    for (unsigned row = 0, step; row < height; row += step) {
-        unsigned left = height - row < kernels->height ? height - row : kernels->height;
-        unsigned kind = left >= 8 ? 3 : left >= 4 ? 2 : left >= 2 ? 1 : 0;
-        step = 1u << kind;
-        part.x = rows->x + (tile * words * WNN_STRIP_TILE + row) * 4;
-        part.scales = rows->scales + first_run + row;
-        part.starts = rows->starts + first_run + row;
-        for (size_t i = 0, some; i < count; i += some) {
-            some = wnn_min(kernels->strips, count - i);
-            part.first = first + i;
-            (some == 2 ? kernels->pair : kernels->single)[kind](&part, totals + row * stride + i * WNN_STRIP);
-        }
-    }
+    for (unsigned done = 0; done < height; done += kernels->tile)
+        multiply_on_vectors(kernels, &part, rows, row + done, wnn_min(height - done, kernels->tile), count,
+                            totals + done * stride);
 }
 
 unsigned wnn_strip_fixed_most(const struct strip_int8_kernels *kernels)

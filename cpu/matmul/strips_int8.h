@@ -45,11 +45,12 @@ void wnn_strip_int8_prepare(const struct strip_int8_kernels *kernels, const stru
                             const float *rows, size_t m, size_t begin, size_t end,
                             const struct strip_int8_rows *to);
 
-// totals[r * WNN_STRIP_GROUP * WNN_STRIP + j] = the products of the first `height` rows of a tile with column
-// j of `count` strips from `strip` on, which lie in one group. More rows of `totals` may be overwritten, up
-// to a tile. The thread's tiles are none before the first such call, and wnn_strip_int8_end releases them.
+// totals[r * WNN_STRIP_GROUP * WNN_STRIP + j] = the products of `height` rows, from `row` on, which is the
+// first of a tile, with column j of `count` strips from `strip` on, which lie in one group. Strips are
+// unpacked once for all these rows. More rows of `totals` are overwritten, up to whole tiles. The thread's
+// tiles are none before the first such call, and wnn_strip_int8_end releases them.
 void wnn_strip_int8_multiply(const struct strip_int8_kernels *kernels, struct tile_file *file,
-                             const struct strips *strips, const struct strip_int8_rows *rows, size_t tile,
+                             const struct strips *strips, const struct strip_int8_rows *rows, size_t row,
                              unsigned height, size_t strip, size_t count, float *totals);
 void wnn_strip_int8_end(const struct strip_int8_kernels *kernels, struct tile_file *file);
 
