@@ -7,12 +7,10 @@
 #include "cpu/matmul/attention.h"
 #include "cpu/matmul/gemm.h"
 #include "cpu/simd/isa.h"
-#include "cpu/simd/vmath.h"
 
 #include <math.h>
 
 enum {
-    LANES = 32,             // of maxima and sums
     MAX_ROWS = 64,          // of Q at a time
     SCORES = 32768,         // floats of their scores
     PART_ROWS = 64,         // of a head that are worth a thread's packing of K and V once more
@@ -142,88 +140,6 @@ static bool shares_head(const struct attention *a, size_t one, size_t other)
 {
     return wnn_attention_offset(a, &a->key, one) == wnn_attention_offset(a, &a->key, other) &&
            wnn_attention_offset(a, &a->value, one) == wnn_attention_offset(a, &a->value, other);
-}
-
-// ---------------------------------------------------------------------------------------------------------------
-// Softmax
-// ---------------------------------------------------------------------------------------------------------------
-
-// A NaN stays: nothing is above it.
-WNN_INLINE float max_nan(float a, float x)
-{
-    return a >= x ? a : a != a ? a : x;
-}
-
-struct row {
-    float *scores;
-    const float *mask; // NULL: none; one number for all if the stride is 0
-    size_t mask_stride;
-    float scale, most; // of what was looked at
-    double sum;
-};
-
-// scores = scores * scale + mask, and the greatest of them and those before.
-static void scale_scores(void *argument, size_t begin, size_t end)
-{
-    struct row *row = argument;
-    float *scores = row->scores, scale = row->scale, most[LANES];
-    for (size_t j = 0; j < LANES; j++)
-        most[j] = -INFINITY;
-    if (row->mask != NULL && row->mask_stride == 1) {
-        for (size_t i = begin; i < end; i++)
-            scores[i] = scores[i] * scale + row->mask[i];
-    } else {
-        float shift = row->mask != NULL ? row->mask[0] : 0.0f;
-        for (size_t i = begin; i < end; i++)
-            scores[i] = scores[i] * scale + shift;
-    }
-    size_t i = begin;
-    for (; i + LANES <= end; i += LANES) {
-        for (size_t j = 0; j < LANES; j++)
-            most[j] = max_nan(most[j], scores[i + j]);
-    }
-    for (; i < end; i++)
-        most[0] = max_nan(most[0], scores[i]);
-    for (size_t j = 1; j < LANES; j++)
-        most[0] = max_nan(most[0], most[j]);
-    row->most = max_nan(row->most, most[0]);
-}
-WNN_VARIANTS_256(scale_scores)
-
-static void sum_scores(void *argument, size_t begin, size_t end)
-{
-    struct row *row = argument;
-    float lanes[LANES] = {0};
-    size_t i = begin;
-    for (; i + LANES <= end; i += LANES) {
-        for (size_t j = 0; j < LANES; j++)
-            lanes[j] += row->scores[i + j];
-    }
-    for (; i < end; i++)
-        lanes[0] += row->scores[i];
-    for (size_t j = 0; j < LANES; j++)
-        row->sum += (double)lanes[j];
-}
-WNN_VARIANTS_256(sum_scores)
-
-float wnn_attention_softmax(const struct attention *a, float *scores, float *buffer, size_t offset)
-{
-    const struct view *mask = &a->mask;
-    struct row row = {
-        .scores = scores, .mask_stride = mask->column != 0, .scale = a->scale, .most = -INFINITY};
-    if (mask->tensor != NULL)
-        row.mask = wnn_attention_load(mask, offset, mask->column != 0 ? mask->column : 1,
-                                      mask->column != 0 ? a->columns : 1, buffer);
-    for (size_t i = 0, end; i < a->columns && !wnn_interrupted(a->interrupt); i = end) {
-        end = wnn_min(i + SCORES, a->columns);
-        WNN_BEST_ISA_256(scale_scores)(&row, i, end);
-    }
-    for (size_t i = 0, end; i < a->columns && !wnn_interrupted(a->interrupt); i = end) {
-        end = wnn_min(i + SCORES, a->columns);
-        wnn_vmath_exp_below(scores + i, scores + i, end - i, row.most);
-        WNN_BEST_ISA_256(sum_scores)(&row, i, end);
-    }
-    return 1 / (float)row.sum;
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -42,8 +42,9 @@ const float *wnn_attention_load(const struct view *view, size_t offset, size_t s
 void wnn_attention_store(const struct view *view, size_t offset, size_t stride, const float *values,
                          size_t count);
 
-// A row of scores becomes exp(scores * scale + mask - the greatest); `mask` is room for as many floats,
-// `offset` where the mask of the row lies. Returns what they are to be multiplied with.
+// attention_softmax.c: a row of scores becomes exp(scores * scale + mask), but for a factor that all have;
+// `mask` is room for as many floats, `offset` where the mask of the row lies. Returns what they are to be
+// multiplied with.
 float wnn_attention_softmax(const struct attention *a, float *scores, float *mask, size_t offset);
 
 // Whether attention_few.c computes it, with how many floats of scratch memory.

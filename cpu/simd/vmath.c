@@ -36,7 +36,6 @@ struct loops {
     void (*halves[VMATH_COUNT])(const uint16_t *x, uint16_t *y, int count, float alpha,
                                 bool stream); // likewise
     void (*pairs[VMATH_PAIR_COUNT])(float *restrict left, const float *restrict right, int count);
-    void (*exp_below)(const float *x, float *y, int count, float most);
     void (*chain)(const struct vmath_chain *chain, const void *a, const void *b, void *y, int count,
                   bool stream);
     void (*doubles[VMATH_COUNT])(double *values, int count);
@@ -181,23 +180,6 @@ void wnn_vmath_pair(enum vmath_pair function, const float *a, const float *b, fl
         if (apart)
             memcpy(y + i, left, n * sizeof *y);
     }
-}
-
-void wnn_vmath_exp_below(const float *x, float *y, size_t count, float most)
-{
-    void (*loop)(const float *, float *, int, float) = WNN_BEST_ISA(&loops)->exp_below;
-    float block[GROUP];
-    size_t rest = count % GROUP;
-    for (size_t i = 0, n; i < count - rest; i += n) {
-        n = count - rest - i < LONGEST ? count - rest - i : LONGEST;
-        loop(x + i, y + i, (int)n, most);
-    }
-    if (rest == 0)
-        return;
-    for (size_t i = 0; i < GROUP; i++)
-        block[i] = i < rest ? x[count - rest + i] : most;
-    loop(block, block, GROUP, most);
-    memcpy(y + count - rest, block, rest * sizeof *block);
 }
 
 void wnn_vmath_chain(const struct vmath_chain *chain, const void *a, const void *b, void *y, size_t count,

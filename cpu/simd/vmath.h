@@ -48,9 +48,6 @@ bool wnn_vmath_halves(enum vmath function, const uint16_t *x, uint16_t *y, size_
 // y[i] = function of a[i] and b[i]; y may be one of them.
 void wnn_vmath_pair(enum vmath_pair function, const float *a, const float *b, float *y, size_t count);
 
-// y[i] = exp(x[i] - most) for x[i] <= most or NaN, as VMATH_EXP_BELOW; y may be x.
-void wnn_vmath_exp_below(const float *x, float *y, size_t count, float most);
-
 // What several operators compute one after another, to the same bits as they do; of float16, which lies as
 // float32, up to the last rounding.
 enum vmath_chain_form {
