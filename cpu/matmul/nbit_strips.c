@@ -185,7 +185,7 @@ static bool prepare_fixed(const struct nbit_product *product, struct scratch scr
     const struct strips *strips = &product->strips;
     const struct strip_int8_kernels *kernels =
         wnn_portable_numbers ? NULL : wnn_strip_int8_kernels(wnn_cpu_this_processor());
-    if (product->m > wnn_strip_fixed_most(kernels))
+    if (product->m > wnn_strip_fixed_most(kernels, strips))
         return false;
     size_t runs = wnn_strip_fixed_runs(strips) * WNN_STRIP_FIXED_ROWS;
     struct strip_fixed_rows *rows = &to->fixed_rows;

@@ -36,7 +36,7 @@ WNN_INLINE float power(uint32_t exponent)
     return value;
 }
 
-// The largest size, as its bits: those of sizes have the order of sizes, NaN last.
+// The largest size, as its bits, which have the order of sizes, NaN last.
 WNN_INLINE int32_t largest_of(const float from[RUN])
 {
     int32_t most = 0;

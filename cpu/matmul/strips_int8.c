@@ -33,11 +33,12 @@ struct strip_int8_kernels {
     unsigned strips;                    // at once, at most 2
     strip_int8_loop single[4], pair[4]; // of 1, 2, 4 and 8 rows
 
-    // Rows of four bytes: how many at once, how many strips of them, for 1 and 2 rows, and one strip.
-    unsigned fixed_rows, fixed_most[WNN_STRIP_FIXED_ROWS];
-    strip_int8_loop fixed_several[WNN_STRIP_FIXED_ROWS], fixed[WNN_STRIP_FIXED_ROWS];
+    // Rows of four bytes each: how many at once, and for 1 and 2 of them, one strip, and all of a group.
+    unsigned fixed_rows;
+    bool fixed_octets; // or only nibbles
+    strip_int8_loop fixed[WNN_STRIP_FIXED_ROWS], fixed_group[WNN_STRIP_FIXED_ROWS];
 
-    // (instead) All rows from those of a tile on, and some strips; runs lie as rows of tiles then.
+    // (instead) All rows from the first of a tile on, and some strips; runs lie as rows of tiles then.
     void (*multiply)(struct tile_file *file, struct strip_int8_part *part, unsigned height, size_t count,
                      float *totals);
     enum tiles tiles;
@@ -373,16 +374,16 @@ void wnn_strip_int8_multiply(const struct strip_int8_kernels *kernels, struct ti
                             totals + done * stride);
 }
 
-unsigned wnn_strip_fixed_most(const struct strip_int8_kernels *kernels)
+unsigned wnn_strip_fixed_most(const struct strip_int8_kernels *kernels, const struct strips *strips)
 {
-    return kernels ? kernels->fixed_rows : 0;
+    return kernels && (strips->nibbles || kernels->fixed_octets) ? kernels->fixed_rows : 0;
 }
 
 void wnn_strip_fixed_multiply(const struct strip_int8_kernels *kernels, const struct strips *strips,
                               const struct strip_fixed_rows *rows, size_t strip, size_t count, size_t begin,
                               size_t end, float *totals)
 {
-    const size_t blocks = strips->k / strips->block, kind = rows->m - 1, most = kernels->fixed_most[kind];
+    const size_t blocks = strips->k / strips->block, kind = rows->m - 1;
     const size_t words = wnn_strip_fixed_words(strips) / blocks, runs = wnn_strip_fixed_runs(strips) / blocks;
     struct strip_int8_part part = {.strips = strips, .block = wnn_strip_block(strips), .blocks = end - begin};
     part.group = group_of(strips, strip, &part);
@@ -391,8 +392,8 @@ void wnn_strip_fixed_multiply(const struct strip_int8_kernels *kernels, const st
     part.scales = rows->units + begin * runs * WNN_STRIP_FIXED_ROWS;
     part.starts = rows->sums + begin * runs * WNN_STRIP_FIXED_ROWS * 2;
     for (size_t i = 0, some; i < count; i += some, part.first += some) {
-        some = count - i >= most ? most : 1;
-        (some > 1 ? kernels->fixed_several : kernels->fixed)[kind](&part, totals + i * WNN_STRIP);
+        some = count == WNN_STRIP_GROUP ? count : 1;
+        (some > 1 ? kernels->fixed_group : kernels->fixed)[kind](&part, totals + i * WNN_STRIP);
     }
 }
 

@@ -54,9 +54,9 @@ void wnn_strip_int8_multiply(const struct strip_int8_kernels *kernels, struct ti
                              unsigned height, size_t strip, size_t count, float *totals);
 void wnn_strip_int8_end(const struct strip_int8_kernels *kernels, struct tile_file *file);
 
-// The rows of strips_fixed.h: how many of them these kernels take (NULL: none), and their products, which are
-// added to totals as wnn_strips_multiply does.
-unsigned wnn_strip_fixed_most(const struct strip_int8_kernels *kernels);
+// The rows of strips_fixed.h: how many of them are faster by these kernels (NULL: none) than as floats, and
+// their products, which are added to totals as wnn_strips_multiply does.
+unsigned wnn_strip_fixed_most(const struct strip_int8_kernels *kernels, const struct strips *strips);
 void wnn_strip_fixed_multiply(const struct strip_int8_kernels *kernels, const struct strips *strips,
                               const struct strip_fixed_rows *rows, size_t strip, size_t count, size_t begin,
                               size_t end, float *totals);
