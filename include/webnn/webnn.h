@@ -58,6 +58,9 @@
 //   takes denormal float32 numbers for zero does so in arithmetic, but not where numbers are compared or moved. One that
 //   adds up products of bytes may round a single row of float16 that meets constant weights of 4 bits: of each run of 32
 //   elements none is off by more than 2^-13 of the mean magnitude of the others, and none if a number is not finite.
+//   A CPU that does may round one row or two that meet constant weights of 4 or 8 bits in blocks: of each run of 32
+//   elements none is off by more than 2^-30 of the greatest, and none if a number is not finite, or the greatest is more
+//   than 2^15 times the mean magnitude of the others, unless these are 0.
 //
 //   With WNNContextDescriptor.strictNumerics a graph gives what its operators give one by one, each result rounded
 //   to its type, with overflow, infinities, NaN, zeros and denormals; of the exceptions only that of GPUs is left.
