@@ -97,7 +97,7 @@ static double exact(const struct packed *p, const float *x, size_t column)
 
 static struct strip_int8_rows allocate_rows(const struct strips *strips, size_t tile, size_t tiles)
 {
-    size_t runs = tiles * tile * wnn_strip_int8_runs(strips);
+    size_t runs = tiles * tile * wnn_strip_runs(strips);
     return (struct strip_int8_rows){cleared(tiles * tile * wnn_strip_int8_row_bytes(strips)),
                                     cleared(runs * sizeof(float)), cleared(runs * sizeof(int32_t)),
                                     cleared(tiles * sizeof(bool))};
@@ -173,8 +173,8 @@ static void test_kernels(void)
 
 static struct strip_fixed_rows allocate_fixed(const struct strips *strips, size_t m)
 {
-    size_t runs = wnn_strip_fixed_runs(strips) * WNN_STRIP_FIXED_ROWS;
-    return (struct strip_fixed_rows){m, cleared(wnn_strip_fixed_words(strips) * WNN_STRIP_FIXED_WORD),
+    size_t runs = wnn_strip_runs(strips) * WNN_STRIP_FIXED_ROWS;
+    return (struct strip_fixed_rows){m, cleared(wnn_strip_words(strips) * WNN_STRIP_FIXED_WORD),
                                      cleared(runs * sizeof(float)), cleared(2 * runs * sizeof(int32_t))};
 }
 
@@ -192,9 +192,9 @@ static double fixed_bound(const struct packed *p, const float *x, size_t column)
     const struct strips *s = &p->strips;
     double bound = 0;
     for (size_t t = 0; t < s->k; t += s->block)
-        for (size_t run = 0; run < s->block; run += WNN_STRIP_FIXED_RUN) {
+        for (size_t run = 0; run < s->block; run += WNN_STRIP_RUN) {
             double largest = 0, weights = 0, sum = 0;
-            for (size_t i = run; i < wnn_min(run + WNN_STRIP_FIXED_RUN, s->block); i++) {
+            for (size_t i = run; i < wnn_min(run + WNN_STRIP_RUN, s->block); i++) {
                 int weight = p->integers[(t + i) * s->n + column] - p->zeros[t / s->block * s->n + column];
                 largest = fmax(largest, fabs((double)x[t + i]));
                 weights += abs(weight);

@@ -15,7 +15,7 @@ struct int8_product {
 // Whatever the height of tiles is.
 size_t wnn_nbit_int8_scratch(const struct nbit_product *product)
 {
-    size_t rows = wnn_round_up(product->m, WNN_STRIP_MAX_TILE), runs = wnn_strip_int8_runs(&product->strips);
+    size_t rows = wnn_round_up(product->m, WNN_STRIP_MAX_TILE), runs = wnn_strip_runs(&product->strips);
     return wnn_aligned(rows * wnn_strip_int8_row_bytes(&product->strips)) +
            wnn_aligned(rows * runs * sizeof(float)) + wnn_aligned(rows * runs * sizeof(int32_t)) +
            wnn_aligned(rows * sizeof(bool));
@@ -62,7 +62,7 @@ bool wnn_nbit_run_int8(const struct nbit_product *product, const struct parallel
                              .interrupt = parallel->interrupt};
     p.tile = wnn_strip_int8_tile(p.kernels);
     p.tiles = (product->m + p.tile - 1) / p.tile;
-    size_t rows = p.tiles * p.tile, runs = wnn_strip_int8_runs(strips);
+    size_t rows = p.tiles * p.tile, runs = wnn_strip_runs(strips);
     p.rows.x = wnn_scratch_take(&scratch, rows * wnn_strip_int8_row_bytes(strips));
     p.rows.scales = wnn_scratch_take(&scratch, rows * runs * sizeof *p.rows.scales);
     p.rows.starts = wnn_scratch_take(&scratch, rows * runs * sizeof *p.rows.starts);

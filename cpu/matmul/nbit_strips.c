@@ -164,7 +164,7 @@ static size_t float_rows_bytes(const struct strips *strips, size_t m)
 
 static size_t fixed_rows_bytes(const struct strips *strips)
 {
-    size_t words = wnn_strip_fixed_words(strips), runs = wnn_strip_fixed_runs(strips);
+    size_t words = wnn_strip_words(strips), runs = wnn_strip_runs(strips);
     return wnn_aligned(words * WNN_STRIP_FIXED_WORD) +
            wnn_aligned(runs * WNN_STRIP_FIXED_ROWS * sizeof(float)) +
            wnn_aligned(runs * WNN_STRIP_FIXED_ROWS * 2 * sizeof(int32_t));
@@ -187,10 +187,10 @@ static bool prepare_fixed(const struct nbit_product *product, struct scratch scr
         wnn_portable_numbers ? NULL : wnn_strip_int8_kernels(wnn_cpu_this_processor());
     if (product->m > wnn_strip_fixed_most(kernels, strips))
         return false;
-    size_t runs = wnn_strip_fixed_runs(strips) * WNN_STRIP_FIXED_ROWS;
+    size_t runs = wnn_strip_runs(strips) * WNN_STRIP_FIXED_ROWS;
     struct strip_fixed_rows *rows = &to->fixed_rows;
     rows->m = product->m;
-    rows->x = wnn_scratch_take(&scratch, wnn_strip_fixed_words(strips) * WNN_STRIP_FIXED_WORD);
+    rows->x = wnn_scratch_take(&scratch, wnn_strip_words(strips) * WNN_STRIP_FIXED_WORD);
     rows->units = wnn_scratch_take(&scratch, runs * sizeof *rows->units);
     rows->sums = wnn_scratch_take(&scratch, runs * 2 * sizeof *rows->sums);
     to->fixed = kernels;

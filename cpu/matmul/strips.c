@@ -58,6 +58,17 @@ size_t wnn_strip_terms(const struct strips *strips)
     return strips->k / strips->block * wnn_strip_block(strips).terms;
 }
 
+size_t wnn_strip_runs(const struct strips *strips)
+{
+    struct strip_block block = wnn_strip_block(strips);
+    return strips->k / strips->block * wnn_strip_block_runs(&block);
+}
+
+size_t wnn_strip_words(const struct strips *strips)
+{
+    return wnn_strip_terms(strips) / 4;
+}
+
 // Where the group of a strip begins, and how many it has.
 static size_t group_of(const struct strips *strips, const struct strip_block *block, size_t strip,
                        size_t *in_group)

@@ -8,6 +8,10 @@
 #define CPU_MATMUL_STRIPS_H_
 
 #include "cpu/matmul/gemm.h"
+#include "cpu/simd/isa.h"
+
+#include <stdint.h>
+#include <string.h>
 
 #define WNN_STRIP        16   // columns
 #define WNN_STRIP_GROUP  4    // strips that lie side by side, block for block
@@ -36,6 +40,29 @@ struct strip_block {
     size_t scales, zeros, integers; // bytes of one strip
 };
 struct strip_block wnn_strip_block(const struct strips *strips);
+
+// Where rows become integers (strips_int8.h, strips_fixed.h), runs of a block share a scale; words are of
+// four terms.
+#define WNN_STRIP_RUN 32 // terms, at most
+static inline size_t wnn_strip_block_runs(const struct strip_block *block)
+{
+    return (block->terms + WNN_STRIP_RUN - 1) / WNN_STRIP_RUN;
+}
+size_t wnn_strip_runs(const struct strips *strips); // of a row, over all blocks
+size_t wnn_strip_words(const struct strips *strips);
+
+// The largest size of a run, as its bits, which have the order of sizes, NaN last.
+WNN_INLINE int32_t wnn_strip_largest(const float from[WNN_STRIP_RUN])
+{
+    int32_t most = 0;
+    for (unsigned i = 0; i < WNN_STRIP_RUN; i++) {
+        int32_t size;
+        memcpy(&size, from + i, sizeof size);
+        size &= INT32_MAX;
+        most = size > most ? size : most;
+    }
+    return most;
+}
 
 size_t wnn_strips_bytes(const struct strips *strips);
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define RUN  WNN_STRIP_FIXED_RUN
+#define RUN  WNN_STRIP_RUN
 #define ROWS WNN_STRIP_FIXED_ROWS
 
 #define BITS 30 // integers are at most 2^BITS
@@ -18,35 +18,12 @@
 // Three bytes of an integer take a sign, and carry into the next.
 #define CARRIES 0x00808080u
 
-size_t wnn_strip_fixed_words(const struct strips *strips)
-{
-    return wnn_strip_terms(strips) / 4;
-}
-
-size_t wnn_strip_fixed_runs(const struct strips *strips)
-{
-    return strips->k / strips->block * ((wnn_strip_block(strips).terms + RUN - 1) / RUN);
-}
-
 // 2^(exponent - 127).
 WNN_INLINE float power(uint32_t exponent)
 {
     float value;
     memcpy(&value, &(uint32_t){exponent << 23}, sizeof value);
     return value;
-}
-
-// The largest size, as its bits, which have the order of sizes, NaN last.
-WNN_INLINE int32_t largest_of(const float from[RUN])
-{
-    int32_t most = 0;
-    for (unsigned i = 0; i < RUN; i++) {
-        int32_t size;
-        memcpy(&size, from + i, sizeof size);
-        size &= INT32_MAX;
-        most = size > most ? size : most;
-    }
-    return most;
 }
 
 // Whether the largest is finite, and not too far from the others.
@@ -139,7 +116,7 @@ WNN_INLINE bool prepare_row(const struct preparation p, size_t row, const bool n
             const float *values = from + t;
             if (count < RUN)
                 values = memcpy(rest, values, count * sizeof *rest);
-            int32_t most = largest_of(values);
+            int32_t most = wnn_strip_largest(values);
             float largest;
             memcpy(&largest, &most, sizeof largest);
             if (most != 0 && !is_even(values, largest))

@@ -11,7 +11,6 @@
 #include "cpu/matmul/strips.h"
 
 #define WNN_STRIP_FIXED_ROWS 2                           // at most
-#define WNN_STRIP_FIXED_RUN  32                          // terms that share a power of two, at most
 #define WNN_STRIP_FIXED_WORD (WNN_STRIP_FIXED_ROWS * 16) // bytes of four terms of all rows
 
 // Words are of four terms; runs and words count over all blocks of a row.
@@ -21,9 +20,6 @@ struct strip_fixed_rows {
     float *units;  // [run][WNN_STRIP_FIXED_ROWS]: what one is worth
     int32_t *sums; // likewise [2]: the sums of the lower halves of all integers, and of the upper ones
 };
-
-size_t wnn_strip_fixed_words(const struct strips *strips); // of a row
-size_t wnn_strip_fixed_runs(const struct strips *strips);
 
 // False: rows are such that something that counts would be lost.
 bool wnn_strip_fixed_prepare(const struct strips *strips, const float *rows,

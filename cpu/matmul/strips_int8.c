@@ -129,11 +129,6 @@ enum {
     TILE_STRIP_RUNS = 8 // that are unpacked together, and stay in the first cache
 };
 
-static size_t tile_runs_of(const struct strip_block *block)
-{
-    return (block->terms + WNN_STRIP_RUN - 1) / WNN_STRIP_RUN;
-}
-
 #define OWN(x)  emulated_##x
 #define TILE(x) EMULATED_##x
 #define TILES   WNN_TILES_EMULATED
@@ -334,7 +329,7 @@ static void multiply_on_vectors(const struct strip_int8_kernels *kernels, struct
                                 const struct strip_int8_rows *rows, size_t row, unsigned height, size_t count,
                                 float *totals)
 {
-    const size_t runs = wnn_strip_int8_runs(part->strips), words = wnn_strip_int8_words(part->strips);
+    const size_t runs = wnn_strip_runs(part->strips), words = wnn_strip_words(part->strips);
     const size_t first = part->first, stride = WNN_STRIP_GROUP * WNN_STRIP, tile = row / WNN_STRIP_TILE;
     for (unsigned done = 0, step; done < height; done += step) {
         unsigned left = wnn_min(height - done, kernels->height);
@@ -356,7 +351,7 @@ void wnn_strip_int8_multiply(const struct strip_int8_kernels *kernels, struct ti
                              const struct strips *strips, const struct strip_int8_rows *rows, size_t row,
                              unsigned height, size_t strip, size_t count, float *totals)
 {
-    const size_t stride = WNN_STRIP_GROUP * WNN_STRIP, first_run = row * wnn_strip_int8_runs(strips);
+    const size_t stride = WNN_STRIP_GROUP * WNN_STRIP, first_run = row * wnn_strip_runs(strips);
     struct strip_int8_part part = {.strips = strips,
                                    .block = wnn_strip_block(strips),
                                    .blocks = strips->k / strips->block,
@@ -384,7 +379,7 @@ void wnn_strip_fixed_multiply(const struct strip_int8_kernels *kernels, const st
                               size_t end, float *totals)
 {
     const size_t blocks = strips->k / strips->block, kind = rows->m - 1;
-    const size_t words = wnn_strip_fixed_words(strips) / blocks, runs = wnn_strip_fixed_runs(strips) / blocks;
+    const size_t words = wnn_strip_words(strips) / blocks, runs = wnn_strip_runs(strips) / blocks;
     struct strip_int8_part part = {.strips = strips, .block = wnn_strip_block(strips), .blocks = end - begin};
     part.group = group_of(strips, strip, &part);
     part.group += begin * part.in_group * (part.block.scales + part.block.zeros + part.block.integers);
@@ -407,19 +402,9 @@ void wnn_strip_int8_end(const struct strip_int8_kernels *kernels, struct tile_fi
 // Rows
 // ---------------------------------------------------------------------------------------------------------------
 
-size_t wnn_strip_int8_words(const struct strips *strips)
-{
-    return wnn_strip_terms(strips) / 4;
-}
-
 size_t wnn_strip_int8_row_bytes(const struct strips *strips)
 {
-    return fill_tiles(strips) ? wnn_strip_int8_runs(strips) * WNN_STRIP_RUN : wnn_strip_terms(strips);
-}
-
-size_t wnn_strip_int8_runs(const struct strips *strips)
-{
-    return strips->k / strips->block * ((wnn_strip_block(strips).terms + WNN_STRIP_RUN - 1) / WNN_STRIP_RUN);
+    return fill_tiles(strips) ? wnn_strip_runs(strips) * WNN_STRIP_RUN : wnn_strip_terms(strips);
 }
 
 struct preparation {
@@ -442,19 +427,14 @@ WNN_INLINE uint32_t round_run(const float *from, size_t count, int8_t to[WNN_STR
                               bool *extreme)
 {
     float rest[WNN_STRIP_RUN], largest, inverse;
-    int32_t most = 0, zero;
+    int32_t most, zero;
     uint32_t sum = 0;
     if (count < WNN_STRIP_RUN) {
         memset(rest, 0, sizeof rest);
         memcpy(rest, from, count * sizeof *rest);
         from = rest;
     }
-    for (unsigned i = 0; i < WNN_STRIP_RUN; i++) {
-        int32_t size; // as integers, sizes have the order of floats, NaN last
-        memcpy(&size, from + i, sizeof size);
-        size &= INT32_MAX;
-        most = size > most ? size : most;
-    }
+    most = wnn_strip_largest(from);
     memcpy(&largest, &most, sizeof largest);
     *extreme |= most != 0 && !(largest >= WNN_STRIP_LEAST && largest <= WNN_STRIP_MOST);
     *scale = largest * (1 / 127.0f);
@@ -554,8 +534,8 @@ void wnn_strip_int8_prepare(const struct strip_int8_kernels *kernels, const stru
                                       .whole_runs = kernels->multiply != NULL,
                                       .rows = rows,
                                       .m = m,
-                                      .words = wnn_strip_int8_words(strips),
-                                      .runs = wnn_strip_int8_runs(strips),
+                                      .words = wnn_strip_words(strips),
+                                      .runs = wnn_strip_runs(strips),
                                       .block_terms = wnn_strip_block(strips).terms,
                                       .to = to};
     WNN_BEST_ISA_256(prepare_tiles)(&preparation, begin, end);

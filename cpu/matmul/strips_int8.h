@@ -10,7 +10,6 @@
 #include "cpu/matmul/strips_fixed.h"
 #include "cpu/simd/tiles.h"
 
-#define WNN_STRIP_RUN      32 // terms that share a scale, at most
 #define WNN_STRIP_TILE     8  // rows that lie together, for vectors
 #define WNN_STRIP_MAX_TILE 16 // and for tiles of the processor
 
@@ -36,8 +35,6 @@ const struct strip_int8_kernels *wnn_strip_int8_on_tiles(const struct strip_int8
                                                          const struct strips *strips, size_t m);
 unsigned wnn_strip_int8_tile(const struct strip_int8_kernels *kernels);
 
-size_t wnn_strip_int8_words(const struct strips *strips);
-size_t wnn_strip_int8_runs(const struct strips *strips);
 size_t wnn_strip_int8_row_bytes(const struct strips *strips); // of x, at most, whatever the kernels
 
 // Rounds the tiles [begin, end) of the m rows.
