@@ -2,7 +2,7 @@
 //
 // Requires: nodes in order, complete attributes, nothing fused. Guarantees: no node is left whose output is
 // its input in the same shape, a reshape reads no reshape, and a transpose no transpose; a transpose that
-// moves nothing but dimensions of size 1 is a reshape.
+// moves nothing but dimensions of size 1 is a reshape, and so are two that undo each other around a reshape.
 
 #include "compiler/rewrite.h"
 
@@ -57,11 +57,16 @@ static struct operand *source(struct operand *operand)
     return operand;
 }
 
-// The only input's producer, through links, if it is the same operator.
-static struct node *same_before(const struct node *node)
+// The first input's producer, through links, if it is of the operator.
+static struct node *producer_of(const struct node *node, enum op op)
 {
     struct node *before = source(node->in[0])->producer;
-    return before && before->op == node->op ? before : NULL;
+    return before && before->op == op ? before : NULL;
+}
+
+static struct node *same_before(const struct node *node)
+{
+    return producer_of(node, (enum op)node->op);
 }
 
 // transpose(transpose(x, p), q) is transpose(x, p[q]).
@@ -93,11 +98,26 @@ static bool become_reshape(struct pass_context *context, struct graph *graph, st
     return true;
 }
 
+// Whether a transpose undoes another from which a reshape divides it: it reads what that one does then.
+static bool skip_undone(struct node *node)
+{
+    const struct node *reshape = producer_of(node, WNN_OP_reshape);
+    const struct node *before = reshape ? producer_of(reshape, WNN_OP_transpose) : NULL;
+    if (!before || !wnn_rewrite_restores(((const WNNTransposeOptions *)before->attrs)->permutation,
+                                         &before->out[0]->type.shape, &reshape->out[0]->type.shape,
+                                         ((const WNNTransposeOptions *)node->attrs)->permutation))
+        return false;
+    node->in[0] = before->in[0];
+    return true;
+}
+
 bool wnn_canonicalize(struct pass_context *context, struct graph *graph)
 {
     for (size_t i = 0; i < graph->node_count; i++) {
         struct node *node = graph->nodes[i];
         if (node->op == WNN_OP_transpose && !join_transposes(context, graph, node))
+            return false;
+        if (node->op == WNN_OP_transpose && skip_undone(node) && !become_reshape(context, graph, node))
             return false;
         if (node->op == WNN_OP_transpose &&
             wnn_rewrite_moves_nothing(((const WNNTransposeOptions *)node->attrs)->permutation.data,

@@ -37,6 +37,55 @@ bool wnn_rewrite_moves_nothing(const uint32_t *permutation, const struct shape *
     return true;
 }
 
+// The finest dimensions of which those of two shapes consist, but for such of size 1.
+struct factors {
+    unsigned count;
+    struct {
+        unsigned from, to; // the dimensions of either shape that it is part of
+    } factor[2 * WNN_MAX_RANK];
+};
+
+// False: there are none.
+static bool factorize(const struct shape *from, const struct shape *to, struct factors *factors)
+{
+    uint32_t a = 1, b = 1; // what is left of the two dimensions before i and j
+    unsigned i = 0, j = 0;
+    factors->count = 0;
+    for (;;) {
+        while (a == 1 && i < from->rank)
+            a = from->dim[i++];
+        while (b == 1 && j < to->rank)
+            b = to->dim[j++];
+        if (a == 1 || b == 1)
+            return a == b;
+        uint32_t size = a < b ? a : b;
+        if (size == 0 || a % size != 0 || b % size != 0)
+            return false;
+        factors->factor[factors->count].from = i - 1;
+        factors->factor[factors->count++].to = j - 1;
+        a /= size;
+        b /= size;
+    }
+}
+
+bool wnn_rewrite_restores(WNNUint32List first, const struct shape *from, const struct shape *to,
+                          WNNUint32List second)
+{
+    struct factors factors;
+    unsigned before[2 * WNN_MAX_RANK], count = 0, behind = 0;
+    if (!factorize(from, to, &factors))
+        return false;
+    for (unsigned axis = 0; axis < from->rank; axis++)
+        for (unsigned f = 0; f < factors.count; f++)
+            if (first.data[factors.factor[f].from] == axis)
+                before[count++] = f;
+    for (unsigned d = 0; d < to->rank; d++)
+        for (unsigned f = 0; f < factors.count; f++)
+            if (factors.factor[f].to == second.data[d] && before[behind++] != f)
+                return false;
+    return true;
+}
+
 struct node *wnn_rewrite_add(struct graph *graph, enum op op, struct operand *in,
                              const struct descriptor *out, void *attrs, size_t before)
 {

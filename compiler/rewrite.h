@@ -20,6 +20,12 @@ bool wnn_rewrite_list(struct graph *graph, WNNUint32List *list, const uint32_t *
 // alone.
 bool wnn_rewrite_moves_nothing(const uint32_t *permutation, const struct shape *result);
 
+// Whether elements have the order of before again where a transpose, a reshape from one shape to another and
+// another transpose follow one another: the reshape splits or joins dimensions that the transposes move as a
+// whole.
+bool wnn_rewrite_restores(WNNUint32List first, const struct shape *from, const struct shape *to,
+                          WNNUint32List second);
+
 // Appends a node of one input and one output, which is to stand right before the node of index `before` once
 // wnn_rewrite_order has run. NULL when memory runs out.
 struct node *wnn_rewrite_add(struct graph *graph, enum op op, struct operand *in,
