@@ -16,6 +16,7 @@ struct islands {
     unsigned char *role;     // by node: enum layout_role
     unsigned char *turned;   // by node
     unsigned char *uses;     // by operand: PLAIN, TURNED
+    unsigned char *undone;   // by node: whether a reshape is read by transposes alone that undo turning back
     uint32_t *parent;        // by node: towards the island's first node
     uint64_t *added, *saved; // by first node: bytes that are to be transposed, and that need not be any more
     struct operand **other;  // by operand: the same image in the other layout, once there is one
@@ -40,14 +41,30 @@ static bool is_flat(const struct shape *shape)
     return shape->dim[1] == 1 || (shape->dim[2] == 1 && shape->dim[3] == 1);
 }
 
+static WNNUint32List permutation_of(const struct node *transpose)
+{
+    return ((const WNNTransposeOptions *)transpose->attrs)->permutation;
+}
+
+// Whether two transposes around a reshape undo each other: turning the operand is the second.
+static bool undoes_another(const struct operand *operand)
+{
+    const struct node *reshape = operand->producer;
+    const struct operand *from = reshape && reshape->op == WNN_OP_reshape ? reshape->in[0] : NULL;
+    return from && from->producer && from->producer->op == WNN_OP_transpose &&
+           operand->type.shape.rank == 4 &&
+           wnn_rewrite_restores(permutation_of(from->producer), &from->type.shape, &operand->type.shape,
+                                (WNNUint32List){wnn_layout_permutation, 4});
+}
+
 // The bytes to be moved where an operand is wanted in the other layout.
 static uint64_t cost(const struct operand *operand)
 {
     const struct shape *shape = &operand->type.shape;
     if (operand->constant || (shape->rank == 4 && is_flat(shape)) || wnn_shape_elements(shape) == 1)
         return 0;
-    // Two transposes become one.
-    if (operand->producer && operand->producer->op == WNN_OP_transpose)
+    // Two transposes become one, or a reshape.
+    if ((operand->producer && operand->producer->op == WNN_OP_transpose) || undoes_another(operand))
         return 0;
     return wnn_descriptor_bytes(&operand->type);
 }
@@ -71,6 +88,32 @@ static void merge_neighbors(struct islands *islands)
     }
 }
 
+// Whether a transpose undoes that which would turn back the image that a reshape before it reads.
+static bool undoes_turning(const struct node *node)
+{
+    const struct node *reshape = node->op == WNN_OP_transpose ? node->in[0]->producer : NULL;
+    return reshape && reshape->op == WNN_OP_reshape && reshape->in[0]->type.shape.rank == 4 &&
+           wnn_rewrite_restores((WNNUint32List){wnn_layout_axis, 4}, &reshape->in[0]->type.shape,
+                                &reshape->out[0]->type.shape, permutation_of(node));
+}
+
+static void find_undone(struct islands *islands)
+{
+    const struct graph *graph = islands->graph;
+    for (size_t i = 0; i < islands->node_count; i++)
+        islands->undone[i] = 1;
+    for (size_t i = 0; i < islands->node_count; i++) {
+        const struct node *node = graph->nodes[i];
+        bool undoes = undoes_turning(node);
+        for (unsigned j = 0; j < node->in_count; j++)
+            if (node->in[j] && node->in[j]->producer)
+                islands->undone[node->in[j]->producer->index] &= undoes;
+    }
+    for (size_t i = 0; i < graph->output_count; i++)
+        if (graph->outputs[i].operand->producer)
+            islands->undone[graph->outputs[i].operand->producer->index] = 0;
+}
+
 static void clear_uses(struct islands *islands)
 {
     for (size_t i = 0; i < islands->operand_count; i++)
@@ -81,7 +124,7 @@ static void clear_uses(struct islands *islands)
 
 static void mark_uses(struct islands *islands, const struct node *node)
 {
-    if (node->op == WNN_OP_transpose)
+    if (node->op == WNN_OP_transpose || (node->op == WNN_OP_reshape && islands->undone[node->index]))
         return; // takes either
     for (unsigned j = 0; j < node->in_count; j++)
         if (node->in[j])
@@ -297,12 +340,13 @@ static bool allocate(struct islands *islands)
     islands->role = wnn_arena_allocate(arena, nodes);
     islands->turned = wnn_arena_allocate(arena, nodes);
     islands->uses = wnn_arena_allocate(arena, operands);
+    islands->undone = wnn_arena_allocate(arena, nodes);
     islands->parent = wnn_arena_allocate(arena, nodes * sizeof islands->parent[0]);
     islands->added = wnn_arena_allocate(arena, nodes * sizeof islands->added[0]);
     islands->saved = wnn_arena_allocate(arena, nodes * sizeof islands->saved[0]);
     islands->other = wnn_arena_allocate(arena, operands * sizeof islands->other[0]);
-    return islands->role && islands->turned && islands->uses && islands->parent && islands->added &&
-           islands->saved && islands->other;
+    return islands->role && islands->turned && islands->uses && islands->undone && islands->parent &&
+           islands->added && islands->saved && islands->other;
 }
 
 bool wnn_choose_layout(struct pass_context *context, struct graph *graph)
@@ -316,6 +360,7 @@ bool wnn_choose_layout(struct pass_context *context, struct graph *graph)
     wnn_arena_init(&islands.arena, context->allocator);
     bool done = allocate(&islands);
     if (done) {
+        find_undone(&islands);
         merge_neighbors(&islands);
         trim(&islands);
         weigh(&islands);

@@ -28,6 +28,7 @@
     PASS(FUSE_ATTENTION, fuse_attention, LOOSE)                                                              \
     PASS(GROUP_ROWS, group_rows, EXACT)                                                                      \
     PASS(FUSE_BIAS, fuse_bias, LOOSE)                                                                        \
+    PASS(HOIST_ELEMENTWISE, hoist_elementwise, EXACT)                                                        \
     PASS(CHOOSE_LAYOUT, choose_layout, EXACT)                                                                \
     PASS(ASSIGN_SLICES, assign_slices, EXACT)                                                                \
     PASS(FUSE_RESIDUAL, fuse_residual, LOOSE)                                                                \
@@ -77,8 +78,10 @@ static const unsigned char order[] = {
     FUSE_ATTENTION,
     GROUP_ROWS,
     FUSE_BIAS,
+    HOIST_ELEMENTWISE,
     CHOOSE_LAYOUT,
     CANONICALIZE,
+    ELIMINATE_COMMON,
     SINK_DEQUANTIZE,
     FOLD_CONSTANTS,
     PRUNE,

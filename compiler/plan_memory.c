@@ -6,8 +6,8 @@
 // node->scratch_offset is set. A node's output takes the place of an input that ends with it where the
 // backend allows it. What reshape, identity, slice and split make of an operand in the arena is a view of it,
 // if its elements lie in one piece there, as is what reshape and identity make of inputs and outputs of the
-// graph; and what concat joins along its first dimension (but for such of size 1) is computed into its
-// output, unless that costs much memory.
+// graph; and what concat joins along its first dimension (but for such of size 1), or reshape and identity
+// make an output of the graph of, is computed into their output, unless that costs much memory.
 
 #include "compiler/passes.h"
 
@@ -26,7 +26,7 @@
 // Views of views that a part of a concat is followed through.
 #define MAX_VIEWS 16
 
-// What computing parts where concat joins them may cost.
+// What computing inputs where they would be copied to may cost.
 #define JOIN_BYTES 65536
 
 // A piece of the arena, needed on the levels from `first` to `last`.
@@ -63,7 +63,7 @@ struct planner {
     size_t *within;       // by operand: bytes from the beginning of its block
     struct use *last_use; // by operand
     unsigned char *fixed; // by node: an output has a place that is not its own in the arena
-    bool joined;          // a concat has parts in its output
+    bool joined;          // something was computed into the output of a node that would copy it
 };
 
 static size_t padded(size_t bytes)
@@ -291,11 +291,14 @@ static bool place_views(struct planner *planner, struct node *node)
     return true;
 }
 
-// Whether the inputs of a concat lie in its output as they are, one behind the other, where views may begin.
+// Whether the inputs of a node lie in its output as they are, one behind the other, where views may begin:
+// those of a concat, and what is an output of the graph in another shape.
 static bool is_joint(const struct planner *planner, const struct node *node)
 {
     const struct operand *output = node->out[0];
     size_t alignment = planner->context->backend->view_alignment;
+    if (wnn_op_hands_on((enum op)node->op))
+        return planner->context->backend->views && !node->fused && output->placement.place == PLACE_OUTPUT;
     if (!planner->context->backend->concat_in_place || node->op != WNN_OP_concat || node->fused ||
         wnn_dtype_bits(output->type.type) < 8)
         return false;
@@ -321,7 +324,19 @@ static struct operand *source_of(const struct planner *planner, struct operand *
     return operand;
 }
 
-// Lets what a concat joins be computed where it belongs, in the output's memory: whatever is computed, has no
+// Whether a part of the operand can be a view of it, as long as it lies in the arena.
+static bool is_cut(const struct planner *planner, const struct operand *operand)
+{
+    const struct graph *graph = planner->graph;
+    size_t i = operand->producer->index + 1u, first;
+    while (i < graph->node_count &&
+           !(graph->nodes[i]->in_count > 0 && graph->nodes[i]->in[0] == operand &&
+             !wnn_op_hands_on((enum op)graph->nodes[i]->op) && is_view(planner, graph->nodes[i], &first)))
+        i++;
+    return i < graph->node_count;
+}
+
+// Lets what a node joins be computed where it belongs, in the output's memory: whatever is computed, has no
 // other place and is not a view. The rest is copied there. The output has the place of a part itself, or gets
 // a block.
 static void place_parts(struct planner *planner, const struct node *node)
@@ -333,7 +348,8 @@ static void place_parts(struct planner *planner, const struct node *node)
             output->placement.place == PLACE_ARENA ? source_of(planner, node->in[i]) : node->in[i];
         size_t bytes = wnn_descriptor_bytes(&part->type);
         if (part->producer && part->placement.place == PLACE_ARENA &&
-            planner->block_of[part->index] == SIZE_MAX && !is_view(planner, part->producer, &first)) {
+            planner->block_of[part->index] == SIZE_MAX && !is_view(planner, part->producer, &first) &&
+            !(wnn_op_hands_on((enum op)node->op) && is_cut(planner, part))) {
             if (*block == SIZE_MAX)
                 place_operand(planner, output, node->level);
             planner->fixed[node->index] = planner->fixed[part->producer->index] = 1;
@@ -349,7 +365,7 @@ static void place_parts(struct planner *planner, const struct node *node)
     }
 }
 
-// Whether all inputs lie where the concat would copy them to.
+// Whether all inputs lie where the node would copy them to.
 static bool is_complete(const struct planner *planner, const struct node *node)
 {
     size_t block = planner->block_of[node->out[0]->index], at = planner->within[node->out[0]->index];
@@ -363,7 +379,7 @@ static bool is_complete(const struct planner *planner, const struct node *node)
     return true;
 }
 
-// `join`: concat's inputs are computed into its output where they can be.
+// `join`: inputs are computed into the outputs of nodes that would copy them, where they can be.
 static void make_blocks(struct planner *planner, bool join)
 {
     struct graph *graph = planner->graph;

@@ -925,10 +925,18 @@ static uint64_t max_bytes(void *state)
 }
 
 // Kernels for channels that come second compute an element at a time; a dispatch more takes microseconds.
+// Where channels come second, an invocation that computes an element waits for each of its terms.
 static bool prefers_nhwc(const struct node *node, uint32_t groups)
 {
+    enum {
+        MANY_TERMS = 128, // take as long as two transposes
+        MUCH_WORK = 1 << 24
+    };
     (void)groups;
-    return wnn_op_work((enum op)node->op, node->in, &node->out[0]->type, 1, node->attrs) > 1u << 24;
+    struct convolution convolution = wnn_node_convolution(node);
+    uint64_t terms = (uint64_t)convolution.inputs * convolution.filter.height * convolution.filter.width;
+    return terms >= MANY_TERMS ||
+           wnn_op_work((enum op)node->op, node->in, &node->out[0]->type, 1, node->attrs) > MUCH_WORK;
 }
 
 // Images that are pooled whole are reductions, which read them as they lie.
