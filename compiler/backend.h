@@ -150,6 +150,10 @@ struct backend {
     // with them in the preferred place that whatever has to be transposed for it is worth it. NULL: none is.
     bool (*prefers_nhwc)(const struct node *node, uint32_t groups);
 
+    // Whether convolutions of windows that are side by side are faster as products of matrices with
+    // transposes around them (unfold_patches.c).
+    bool unfolds_patches;
+
     // (optional) Whether an operator that has a layout is as fast with either. NULL: none is.
     bool (*any_layout)(const struct node *node);
 

@@ -89,13 +89,7 @@ static bool join_transposes(struct pass_context *context, struct graph *graph, s
 
 static bool become_reshape(struct pass_context *context, struct graph *graph, struct node *node)
 {
-    struct expand_attrs *attrs = wnn_rewrite_attrs(graph, WNN_OP_reshape);
-    const struct shape *shape = &node->out[0]->type.shape;
-    if (!attrs || !wnn_rewrite_list(graph, &attrs->newShape, shape->dim, shape->rank))
-        return wnn_fail_memory(context->error);
-    node->op = WNN_OP_reshape;
-    node->attrs = attrs;
-    return true;
+    return wnn_rewrite_become_reshape(graph, node, node->in[0]) || wnn_fail_memory(context->error);
 }
 
 // Whether a transpose undoes another from which a reshape divides it: it reads what that one does then.

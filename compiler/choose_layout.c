@@ -263,17 +263,11 @@ static struct operand *add_reshape(struct islands *islands, struct operand *oper
 static struct operand *add_transpose(struct islands *islands, struct operand *operand,
                                      const uint32_t permutation[4], size_t before)
 {
-    struct graph *graph = islands->graph;
     struct descriptor type = {operand->type.type, {0}};
     permute(&operand->type.shape, permutation, &type.shape);
     const struct shape *channels_first = permutation[1] == 3 ? &type.shape : &operand->type.shape;
-    if (is_flat(channels_first))
-        return add_reshape(islands, operand, &type, before);
-    WNNTransposeOptions *attrs = wnn_rewrite_attrs(graph, WNN_OP_transpose);
-    if (!attrs || !wnn_rewrite_list(graph, &attrs->permutation, permutation, 4))
-        return NULL;
-    struct node *node = wnn_rewrite_add(graph, WNN_OP_transpose, operand, &type, attrs, before);
-    return node ? node->out[0] : NULL;
+    return is_flat(channels_first) ? add_reshape(islands, operand, &type, before)
+                                   : wnn_rewrite_transpose(islands->graph, operand, permutation, before);
 }
 
 // The operand in the layout in which it was not computed, right behind where it was; NULL: out of memory.

@@ -28,8 +28,10 @@
     PASS(FUSE_ATTENTION, fuse_attention, LOOSE)                                                              \
     PASS(GROUP_ROWS, group_rows, EXACT)                                                                      \
     PASS(FUSE_BIAS, fuse_bias, LOOSE)                                                                        \
+    PASS(UNFOLD_PATCHES, unfold_patches, EXACT)                                                              \
     PASS(HOIST_ELEMENTWISE, hoist_elementwise, EXACT)                                                        \
     PASS(CHOOSE_LAYOUT, choose_layout, EXACT)                                                                \
+    PASS(JOIN_TRANSPOSES, join_transposes, EXACT)                                                            \
     PASS(ASSIGN_SLICES, assign_slices, EXACT)                                                                \
     PASS(FUSE_RESIDUAL, fuse_residual, LOOSE)                                                                \
     PASS(SINK_DEQUANTIZE, sink_dequantize, EXACT)                                                            \
@@ -78,8 +80,11 @@ static const unsigned char order[] = {
     FUSE_ATTENTION,
     GROUP_ROWS,
     FUSE_BIAS,
+    UNFOLD_PATCHES,
     HOIST_ELEMENTWISE,
     CHOOSE_LAYOUT,
+    CANONICALIZE,
+    JOIN_TRANSPOSES,
     CANONICALIZE,
     ELIMINATE_COMMON,
     SINK_DEQUANTIZE,

@@ -67,15 +67,7 @@ static bool fuse(struct graph *graph, struct node *add, const struct node *produ
         wnn_rewrite_take_over(gemm, add);
         return true;
     }
-    struct expand_attrs *attrs = wnn_rewrite_attrs(graph, WNN_OP_reshape);
-    const struct shape *shape = &add->out[0]->type.shape;
-    if (!attrs || !wnn_rewrite_list(graph, &attrs->newShape, shape->dim, shape->rank))
-        return false;
-    add->op = WNN_OP_reshape;
-    add->attrs = attrs;
-    add->in[0] = gemm->out[0];
-    add->in_count = 1;
-    return true;
+    return wnn_rewrite_become_reshape(graph, add, gemm->out[0]);
 }
 
 bool wnn_fuse_bias(struct pass_context *context, struct graph *graph)

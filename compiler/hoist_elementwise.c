@@ -46,14 +46,6 @@ static struct node *add_same(struct graph *graph, const struct node *node, const
     return same;
 }
 
-static void become(struct node *node, enum op op, void *attrs, struct operand *in)
-{
-    node->op = (uint16_t)op;
-    node->attrs = attrs;
-    node->in[0] = in;
-    node->in_count = 1;
-}
-
 // ---------------------------------------------------------------------------------------------------------------
 // Lines
 // ---------------------------------------------------------------------------------------------------------------
@@ -104,9 +96,6 @@ static bool compute_images(struct graph *graph, struct node *node, size_t place,
         if (node->in[i] &&
             (node->in[i]->type.shape.rank > LINE_RANK || wnn_dtype_bits(node->in[i]->type.type) < 8))
             return true;
-    struct expand_attrs *attrs = wnn_rewrite_attrs(graph, WNN_OP_reshape);
-    if (!attrs || !wnn_rewrite_list(graph, &attrs->newShape, lines->dim, lines->rank))
-        return false;
     struct operand *in[3];
     for (unsigned i = 0; i < node->in_count; i++) {
         in[i] = !node->in[i] || is_single(node->in[i]) ? node->in[i] : widen(graph, node->in[i], axis, place);
@@ -118,9 +107,8 @@ static bool compute_images(struct graph *graph, struct node *node, size_t place,
         return false;
     for (unsigned i = 0; i < node->in_count; i++)
         same->in[i] = in[i];
-    become(node, WNN_OP_reshape, attrs, same->out[0]);
     *changed = true;
-    return true;
+    return wnn_rewrite_become_reshape(graph, node, same->out[0]);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -159,7 +147,10 @@ static bool compute_before(struct graph *graph, struct node *node, const struct 
         return false;
     for (unsigned i = 0; i < node->in_count; i++)
         same->in[i] = !node->in[i] || is_single(node->in[i]) ? node->in[i] : node->in[i]->producer->in[0];
-    become(node, WNN_OP_transpose, attrs, same->out[0]);
+    node->op = WNN_OP_transpose;
+    node->attrs = attrs;
+    node->in[0] = same->out[0];
+    node->in_count = 1;
     return true;
 }
 

@@ -88,11 +88,17 @@ bool wnn_fuse_bias(struct pass_context *context, struct graph *graph);
 // assign_slices.c: writes one part of a tensor rather than joining it with the others.
 bool wnn_assign_slices(struct pass_context *context, struct graph *graph);
 
+// unfold_patches.c: makes products of matrices of convolutions whose windows are side by side.
+bool wnn_unfold_patches(struct pass_context *context, struct graph *graph);
+
 // hoist_elementwise.c: computes elements before they are moved, so that what moves them can be joined.
 bool wnn_hoist_elementwise(struct pass_context *context, struct graph *graph);
 
 // choose_layout.c: turns images so that their channels come where the backend wants them.
 bool wnn_choose_layout(struct pass_context *context, struct graph *graph);
+
+// join_transposes.c: moves elements once where a reshape is between two transposes.
+bool wnn_join_transposes(struct pass_context *context, struct graph *graph);
 
 // fuse_residual.c: lets nodes add something to their results by themselves.
 bool wnn_fuse_residual(struct pass_context *context, struct graph *graph);

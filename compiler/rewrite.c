@@ -41,6 +41,7 @@ bool wnn_rewrite_moves_nothing(const uint32_t *permutation, const struct shape *
 struct factors {
     unsigned count;
     struct {
+        uint32_t size;
         unsigned from, to; // the dimensions of either shape that it is part of
     } factor[2 * WNN_MAX_RANK];
 };
@@ -61,6 +62,7 @@ static bool factorize(const struct shape *from, const struct shape *to, struct f
         uint32_t size = a < b ? a : b;
         if (size == 0 || a % size != 0 || b % size != 0)
             return false;
+        factors->factor[factors->count].size = size;
         factors->factor[factors->count].from = i - 1;
         factors->factor[factors->count++].to = j - 1;
         a /= size;
@@ -68,22 +70,49 @@ static bool factorize(const struct shape *from, const struct shape *to, struct f
     }
 }
 
-bool wnn_rewrite_restores(WNNUint32List first, const struct shape *from, const struct shape *to,
-                          WNNUint32List second)
+bool wnn_rewrite_join(WNNUint32List first, const struct shape *from, const struct shape *to,
+                      WNNUint32List second, struct rewrite_move *joined)
 {
     struct factors factors;
-    unsigned before[2 * WNN_MAX_RANK], count = 0, behind = 0;
+    unsigned before[2 * WNN_MAX_RANK], place[2 * WNN_MAX_RANK], group[2 * WNN_MAX_RANK], count = 0, last = 0;
     if (!factorize(from, to, &factors))
         return false;
     for (unsigned axis = 0; axis < from->rank; axis++)
         for (unsigned f = 0; f < factors.count; f++)
             if (first.data[factors.factor[f].from] == axis)
                 before[count++] = f;
+    count = 0;
     for (unsigned d = 0; d < to->rank; d++)
         for (unsigned f = 0; f < factors.count; f++)
-            if (factors.factor[f].to == second.data[d] && before[behind++] != f)
-                return false;
+            if (factors.factor[f].to == second.data[d])
+                place[f] = count++;
+    // What is side by side before and behind is moved as a whole.
+    joined->split.rank = 0;
+    for (unsigned i = 0; i < count; i++) {
+        unsigned f = before[i];
+        if (i > 0 && place[f] == place[last] + 1) {
+            joined->split.dim[group[place[last]]] *= factors.factor[f].size;
+            group[place[f]] = group[place[last]];
+        } else if (joined->split.rank == WNN_MAX_RANK) {
+            return false;
+        } else {
+            group[place[f]] = joined->split.rank;
+            joined->split.dim[joined->split.rank++] = factors.factor[f].size;
+        }
+        last = f;
+    }
+    unsigned groups = 0;
+    for (unsigned i = 0; i < count; i++)
+        if (i == 0 || group[i] != group[i - 1])
+            joined->permutation[groups++] = group[i];
     return true;
+}
+
+bool wnn_rewrite_restores(WNNUint32List first, const struct shape *from, const struct shape *to,
+                          WNNUint32List second)
+{
+    struct rewrite_move joined;
+    return wnn_rewrite_join(first, from, to, second, &joined) && joined.split.rank <= 1;
 }
 
 struct node *wnn_rewrite_add(struct graph *graph, enum op op, struct operand *in,
@@ -105,6 +134,32 @@ struct node *wnn_rewrite_add_reshape(struct graph *graph, struct operand *in, co
     if (!attrs || !wnn_rewrite_list(graph, &attrs->newShape, out->shape.dim, out->shape.rank))
         return NULL;
     return wnn_rewrite_add(graph, WNN_OP_reshape, in, out, attrs, before);
+}
+
+struct operand *wnn_rewrite_transpose(struct graph *graph, struct operand *in, const uint32_t *permutation,
+                                      size_t before)
+{
+    struct descriptor type = {in->type.type, {in->type.shape.rank, {0}}};
+    for (unsigned d = 0; d < type.shape.rank; d++)
+        type.shape.dim[d] = in->type.shape.dim[permutation[d]];
+    WNNTransposeOptions *attrs = wnn_rewrite_attrs(graph, WNN_OP_transpose);
+    if (!attrs || !wnn_rewrite_list(graph, &attrs->permutation, permutation, type.shape.rank))
+        return NULL;
+    struct node *node = wnn_rewrite_add(graph, WNN_OP_transpose, in, &type, attrs, before);
+    return node ? node->out[0] : NULL;
+}
+
+bool wnn_rewrite_become_reshape(struct graph *graph, struct node *node, struct operand *in)
+{
+    struct expand_attrs *attrs = wnn_rewrite_attrs(graph, WNN_OP_reshape);
+    const struct shape *shape = &node->out[0]->type.shape;
+    if (!attrs || !wnn_rewrite_list(graph, &attrs->newShape, shape->dim, shape->rank))
+        return false;
+    node->op = WNN_OP_reshape;
+    node->attrs = attrs;
+    node->in[0] = in;
+    node->in_count = 1;
+    return true;
 }
 
 bool wnn_rewrite_order(struct pass_context *context, struct graph *graph, size_t old_count)

@@ -20,9 +20,17 @@ bool wnn_rewrite_list(struct graph *graph, WNNUint32List *list, const uint32_t *
 // alone.
 bool wnn_rewrite_moves_nothing(const uint32_t *permutation, const struct shape *result);
 
-// Whether elements have the order of before again where a transpose, a reshape from one shape to another and
-// another transpose follow one another: the reshape splits or joins dimensions that the transposes move as a
-// whole.
+// What a transpose, a reshape from one shape to another, and another transpose do together: a transpose of
+// what is in front of them in the shape `split`, of no more dimensions than are needed. Rank 0 or 1: nothing
+// moves. False: the reshape mixes what the transposes move apart, or there would be too many dimensions.
+struct rewrite_move {
+    struct shape split;
+    uint32_t permutation[WNN_MAX_RANK];
+};
+bool wnn_rewrite_join(WNNUint32List first, const struct shape *from, const struct shape *to,
+                      WNNUint32List second, struct rewrite_move *joined);
+
+// Whether they undo each other.
 bool wnn_rewrite_restores(WNNUint32List first, const struct shape *from, const struct shape *to,
                           WNNUint32List second);
 
@@ -33,6 +41,13 @@ struct node *wnn_rewrite_add(struct graph *graph, enum op op, struct operand *in
 
 struct node *wnn_rewrite_add_reshape(struct graph *graph, struct operand *in, const struct descriptor *out,
                                      size_t before);
+
+// The result of such a node; NULL when memory runs out.
+struct operand *wnn_rewrite_transpose(struct graph *graph, struct operand *in, const uint32_t *permutation,
+                                      size_t before);
+
+// The node makes output 0 of the operand by giving it another shape from now on. False: out of memory.
+bool wnn_rewrite_become_reshape(struct graph *graph, struct node *node, struct operand *in);
 
 // Moves the nodes from number `old_count` on to where they belong, in the order in which they were added.
 bool wnn_rewrite_order(struct pass_context *context, struct graph *graph, size_t old_count);

@@ -951,6 +951,7 @@ const struct backend wnn_backend_vulkan = {
     .create = create_vulkan,
     .preferred_layout = WNNInputOperandLayout_NHWC,
     .prefers_nhwc = prefers_nhwc,
+    .unfolds_patches = true,
     .any_layout = any_layout,
     .views = true,
     .concat_in_place = true,

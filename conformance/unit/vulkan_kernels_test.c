@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels of the Vulkan backend that only large operands take, against the processor: transposes by tiles,
-// recurrent networks in one dispatch a step. Skipped where Vulkan has no device.
+// recurrent networks in one dispatch a step; and convolutions that are products of matrices. Skipped where
+// Vulkan has no device.
 
 #include "conformance/unit/differential_fixture.h"
 
@@ -214,6 +215,77 @@ static void test_convolutions(WNNContext context, WNNContext cpu)
         compare(context, cpu, make_convolution, &groups[i], WNNDataType_Float32, 1e-4, "convolution", i);
 }
 
+// Windows that share no element: side by side, or all of an image.
+struct windows {
+    bool transposed, nhwc;
+    uint32_t filter_layout, input[4], filter[4], outputs, stride;
+};
+
+static WNNOperand constant(struct subject *s, unsigned rank, const uint32_t *dims)
+{
+    static unsigned char bytes[1 << 20];
+    size_t count = 1;
+    for (unsigned i = 0; i < rank; i++)
+        count *= dims[i];
+    WNNOperandDescriptor descriptor = {NULL, s->type, {dims, rank}};
+    REQUIRE(wnn_dtype_bytes(s->type, count) <= sizeof bytes);
+    fill_any(bytes, s->type, count, (unsigned)count);
+    return wnnGraphBuilderConstant(s->builder, &descriptor, bytes, wnn_dtype_bytes(s->type, count));
+}
+
+static void make_windows(struct subject *s)
+{
+    const struct windows *w = s->argument;
+    WNNInputOperandLayout layout = w->nhwc ? WNNInputOperandLayout_NHWC : WNNInputOperandLayout_NCHW;
+    WNNUint32List strides = {(const uint32_t[]){w->stride, w->stride}, 2};
+    WNNOperand x = input(s, 4, w->input), filter = constant(s, 4, w->filter),
+               bias = constant(s, 1, &w->outputs);
+    if (w->transposed) {
+        WNNConvTranspose2dOptions options = WNN_CONV_TRANSPOSE2D_OPTIONS_INIT;
+        options.strides = strides;
+        options.inputLayout = layout;
+        options.filterLayout = (WNNConvTranspose2dFilterOperandLayout)w->filter_layout;
+        options.bias = bias;
+        output(s, wnnGraphBuilderConvTranspose2d(s->builder, x, filter, &options));
+    } else {
+        WNNConv2dOptions options = WNN_CONV2D_OPTIONS_INIT;
+        options.strides = strides;
+        options.inputLayout = layout;
+        options.filterLayout = (WNNConv2dFilterOperandLayout)w->filter_layout;
+        options.bias = bias;
+        output(s, wnnGraphBuilderConv2d(s->builder, x, filter, &options));
+    }
+}
+
+static void test_windows(WNNContext context, WNNContext cpu)
+{
+    enum {
+        OIHW = WNNConv2dFilterOperandLayout_OIHW,
+        HWIO = WNNConv2dFilterOperandLayout_HWIO,
+        OHWI = WNNConv2dFilterOperandLayout_OHWI,
+        IHWO = WNNConv2dFilterOperandLayout_IHWO,
+        IOHW = WNNConvTranspose2dFilterOperandLayout_IOHW,
+        HWOI = WNNConvTranspose2dFilterOperandLayout_HWOI,
+        TRANSPOSED_OHWI = WNNConvTranspose2dFilterOperandLayout_OHWI
+    };
+    static const struct windows cases[] = {
+        {false, false, OIHW, {2, 3, 64, 80}, {40, 3, 16, 16}, 40, 16},
+        {false, true, HWIO, {1, 64, 80, 3}, {16, 16, 3, 72}, 72, 16},
+        {false, true, OHWI, {3, 96, 64, 1}, {32, 8, 8, 1}, 32, 8},
+        {false, false, IHWO, {1, 4, 96, 96}, {4, 8, 8, 56}, 56, 8},
+        {true, false, IOHW, {2, 24, 16, 20}, {24, 20, 4, 4}, 20, 4},
+        {true, true, HWOI, {1, 18, 16, 48}, {2, 2, 32, 48}, 32, 2},
+        {true, true, TRANSPOSED_OHWI, {1, 20, 20, 32}, {12, 3, 3, 32}, 12, 3},
+        {false, true, OHWI, {1, 7, 5, 32}, {72, 7, 5, 32}, 72, 1},
+        {false, true, IHWO, {3, 6, 6, 16}, {16, 6, 6, 136}, 136, 1},
+        {false, false, OIHW, {2, 32, 7, 7}, {40, 32, 7, 7}, 40, 2},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        compare(context, cpu, make_windows, &cases[i], WNNDataType_Float32, 1e-4, "windows", i);
+        compare(context, cpu, make_windows, &cases[i], WNNDataType_Float16, 2e-3, "windows", i);
+    }
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Elements
 // ---------------------------------------------------------------------------------------------------------------
@@ -307,12 +379,14 @@ static void test_device(WNNContext context, WNNContext cpu)
     CASE(test_pieces(context, cpu));
     CASE(test_networks(context, cpu));
     CASE(test_convolutions(context, cpu));
+    CASE(test_windows(context, cpu));
     CASE(test_elements(context, cpu));
 }
 
 static void test_minimal(WNNContext context, WNNContext cpu)
 {
     CASE(test_networks(context, cpu));
+    CASE(test_windows(context, cpu));
     CASE(test_elements(context, cpu));
 }
 

@@ -52,7 +52,13 @@ static bool product_of(const struct convolution *c, bool fixed, struct product *
     bool plain = filter->height == 1 && filter->width == 1 && c->strides[0] == 1 && c->strides[1] == 1 &&
                  c->padding[0] == 0 && c->padding[2] == 0 && from->height == to->height &&
                  from->width == to->width;
-    if (plain)
+    // The filter takes in a whole image, whose elements are the terms as they lie.
+    bool whole = !c->transposed && c->groups == 1 && to->height == 1 && to->width == 1 &&
+                 from->height == filter->height && from->width == filter->width && c->padding[0] == 0 &&
+                 c->padding[1] == 0 && c->padding[2] == 0 && c->padding[3] == 0;
+    if (whole)
+        p->a_row = from->n;
+    if (plain || whole)
         return true;
     *gather = (struct gather){.fixed = fixed,
                               .transposed = c->transposed,
