@@ -25,9 +25,10 @@ struct product wnn_product_of(const struct node *node)
                         .rank = of.batch.rank,
                         .c_dims = {(uint32_t)of.m, (uint32_t)of.n},
                         .c_steps = {(int64_t)of.c_row, (int64_t)of.c_column}};
-    p.weights = node->choice;
+    const struct weights *weights = node->choice;
+    p.weights = weights && !weights->plain ? weights : NULL;
     p.fixed_b = node->in[1]->constant;
-    if (p.weights && p.weights->turned) {
+    if (weights && weights->turned) {
         p.b_inner = 1;
         p.b_column = p.inner;
     }

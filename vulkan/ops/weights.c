@@ -19,7 +19,8 @@ enum {
     MAX_KNOWN_FLOAT_ROWS = 16,     // beyond which shared memory is as fast,
     MAX_KNOWN_QUANTIZED_ROWS = 48, // or rows take as long to read as weights,
     MIN_KNOWN_WORK = 1 << 22,
-    MAX_KNOWN_FLOAT_BYTES = 1 << 27 // of weights: parts of more are not well read all at once
+    MAX_KNOWN_FLOAT_BYTES = 1 << 27, // of weights: parts of more are not well read all at once
+    MANY_COLUMNS = 1000
 };
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -231,6 +232,16 @@ static bool are_places_of_use(const struct capabilities *can, const struct node 
            p->rows > 1 && p->rows <= most && (pays || can->always_matrices);
 }
 
+// Whether floats are read in larger pieces along the terms than along the columns, of which there is an odd
+// number (the words that a language model knows).
+static bool is_better_turned(const struct node *node, const struct product *p, unsigned bits)
+{
+    const struct operand *b = node->in[1];
+    uint32_t unit = 128 / bits;
+    return b->constant && is_matrix(b) && p->matrices == 1 && wnn_dtype_is_float(b->type.type) &&
+           p->columns >= MANY_COLUMNS && p->columns % unit != 0 && p->inner >= 32 && p->inner % unit == 0;
+}
+
 // Looks at the numbers of scales and zero points. What is promised is given back then, and had again when it
 // is uploaded. False: nobody has them, or there is no memory.
 static bool look_at_scales(const struct gpu *gpu, struct plan *plan, struct node *node,
@@ -264,9 +275,11 @@ static bool arrange(const struct gpu *gpu, struct plan *plan, struct node *node,
     bool transposed = is_transposed(node);
     unsigned bits = wnn_dtype_bits(fused ? fused->from : node->in[1]->type.type);
     bool on_units = are_places_of_use(&gpu->can, node, &p, bits), few = has_few_rows(gpu, node, &p);
-    if (fused ? !wnn_takes_quantized(gpu, node)
-              : wnn_fused(node, 1) || !(few || on_units) ||
-                    node->in[0]->type.type != node->in[1]->type.type || !suits(gpu, node, &p, bits))
+    bool taken = fused ? wnn_takes_quantized(gpu, node)
+                       : !wnn_fused(node, 1) && (few || on_units) &&
+                             node->in[0]->type.type == node->in[1]->type.type && suits(gpu, node, &p, bits);
+    bool plain = !taken && !wnn_fused(node, 1) && !transposed && is_better_turned(node, &p, bits);
+    if (!taken && !plain)
         return true;
     // Transposing floats that others use too would take much memory; integers are small.
     if (!fused && !transposed && node->in[1]->uses != 1)
@@ -274,13 +287,13 @@ static bool arrange(const struct gpu *gpu, struct plan *plan, struct node *node,
     struct weights *choice = wnn_arena_allocate(&graph->arena, sizeof *choice);
     if (!choice)
         return wnn_fail_memory(error);
-    *choice = (struct weights){.turned = !transposed};
+    *choice = (struct weights){.turned = !transposed, .plain = plain};
     if (fused && !look_at_scales(gpu, plan, node, fused, choice, error))
         return false;
     if (fused)
         describe_blocks(choice, node, &p, fused);
-    choice->on_units = on_units && wnn_has_single_scales(choice, bits, wnn_weight_unit(bits));
-    choice->few_rows = choice->on_units || few;
+    choice->on_units = !plain && on_units && wnn_has_single_scales(choice, bits, wnn_weight_unit(bits));
+    choice->few_rows = !plain && (choice->on_units || few);
     node->choice = choice;
     return transposed || turn_all(graph, node, fused) || wnn_fail_memory(error);
 }

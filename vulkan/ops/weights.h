@@ -11,7 +11,8 @@
 
 // How those of a node lie (node->choice of a matmul or gemm; NULL: as its operands say).
 struct weights {
-    bool few_rows; // for the kernels for these; else they are quantized
+    bool few_rows; // for the kernels for these; else they are quantized, or
+    bool plain;    // floats of which only the order is another, for any kernel
     bool on_units; // of these for that on matrix units
     bool turned;   // the bytes are those of the transpose, of scales and zero points too
     bool exact;    // they are rounded as dequantizeLinear alone would round them
