@@ -3,10 +3,11 @@
 // Requires: nodes in order, no dead nodes. Guarantees: where
 //   matmul(softmax(matmul(q, k) * scale + mask), v)
 // computes a float32 or float16 operand and what it computes on the way is used by nothing else, one
-// attention does, if the backend has it. The scale (a constant factor or divisor) and the mask may be absent.
-// Transposes of q, k and v, and of the result, become the attention's: it reads and writes heads where they
-// lie, also where q and k are turned (rotaryEmbedding) behind such a transpose. Where expand repeats k and v
-// for the heads of a group, these are a dimension of their own, of which k and v have one.
+// attention does, if the backend has it. The scale (a constant factor or divisor) and the mask may be absent,
+// and q and k may be scaled as well, or instead, before they are transposed or behind that. Transposes of q,
+// k and v, and of the result, become the attention's: it reads and writes heads where they lie, also where q
+// and k are turned (rotaryEmbedding) behind such a transpose. Where expand repeats k and v for the heads of a
+// group, these are a dimension of their own, of which k and v have one.
 
 #include "compiler/rewrite.h"
 
@@ -194,11 +195,24 @@ static bool turn_before(struct graph *graph, struct node *rotary, const uint32_t
     return true;
 }
 
+// What is scaled on the way to an input, whose factor becomes the attention's; of the values nothing is.
+static struct operand *before_scale(struct node *attention, unsigned input, struct operand *operand)
+{
+    double scale;
+    struct operand *before;
+    while (input < 2 && (before = scaled(operand, &scale)) != NULL) {
+        ((struct attention_attrs *)attention->attrs)->scale *= scale;
+        operand = before;
+    }
+    return operand;
+}
+
 // What an input, made of the operand by nodes of one input, is a transpose of, and in which order it has its
 // dimensions.
 static bool take_input(struct graph *graph, struct node *attention, unsigned input,
                        const struct operand *whole, struct operand *operand, WNNUint32List *permutation)
 {
+    operand = before_scale(attention, input, operand);
     const struct node *transpose = operand->producer;
     unsigned rank = operand->type.shape.rank;
     const uint32_t *before;
@@ -209,6 +223,8 @@ static bool take_input(struct graph *graph, struct node *attention, unsigned inp
     if (transpose && transpose->op == WNN_OP_transpose) {
         memcpy(order, order_of(transpose), rank * sizeof order[0]);
         operand = transpose->in[0];
+        if (transpose->out[0]->uses == 1)
+            operand = before_scale(attention, input, operand);
     }
     struct node *rotary = operand->producer;
     if (rotary && rotary->op == WNN_OP_rotaryEmbedding && leads_alone(whole, operand) &&

@@ -14,6 +14,8 @@ enum {
     MAX_SIZE = 256, // of a row of the query, and of the result
     MAX_FEW_ROWS = 16,
     MIN_SPLIT = 128, // keys
+    MIN_UNITS_SPLIT =
+        384, // of which matrix units take as long as what joins two splits; an H200 has been measured
     MAX_SPLITS = 64,
     MAX_ROUNDS = 256, // of lavapipe
     MAX_EMULATED_ROUNDS = 12,
@@ -218,8 +220,10 @@ static bool choose(const struct gpu *gpu, const struct attention_matrices *m,
     uint64_t groups = (uint64_t)schedule->row_tiles * m->count, wanted = wanted_groups(can, schedule);
     uint64_t most = (uint64_t)MAX_PARTIALS / ((uint64_t)m->count * m->rows * (a->width + 2));
     uint64_t splits = schedule->whole || groups >= wanted / 2 ? 1 : wanted / groups;
-    uint32_t enough =
-        wnn_divide_up(a->columns, can->minimal || can->always_matrices ? 2 * schedule->tile_keys : MIN_SPLIT);
+    uint32_t enough = can->minimal || can->always_matrices
+                          ? wnn_divide_up(a->columns, 2 * schedule->tile_keys)
+                      : schedule->kernel == ATTENTION_UNITS ? a->columns / MIN_UNITS_SPLIT
+                                                            : wnn_divide_up(a->columns, MIN_SPLIT);
     splits = splits > most ? most : splits;
     splits = splits > enough ? enough : splits;
     splits = splits > MAX_SPLITS ? MAX_SPLITS : splits < 1 ? 1 : splits;
