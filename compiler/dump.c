@@ -585,6 +585,20 @@ static void add_attention(const struct node *node, struct text *text)
     }
     scores = add_step_of(node, &count, "softmax", scores, text);
     wnn_text_add(text, ", axis=%zu); ", attrs->queryPermutation.count - 1);
+    if (attrs->zeroNan) {
+        unsigned weights = scores, is_nan = add_step_of(node, &count, "isNaN", weights, text);
+        wnn_text_add(text, "); ");
+        unsigned rest = add_step_of(node, &count, "logicalNot", is_nan, text);
+        wnn_text_add(text, "); ");
+        unsigned zeros = add_step_of(node, &count, "cast", rest, text);
+        wnn_text_add(text, ", dataType=\"%s\"); ", wnn_dtype_name(node->out[0]->type.type));
+        scores = add_step_of(node, &count, "where", is_nan, text);
+        wnn_text_add(text, ", ");
+        add_step_name(node, zeros, text);
+        wnn_text_add(text, ", ");
+        add_step_name(node, weights, text);
+        wnn_text_add(text, "); ");
+    }
     bool straight = is_in_order(attrs->outputPermutation);
     unsigned mixed = straight ? 0 : add_step(node, &count, text);
     if (straight) {

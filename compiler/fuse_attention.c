@@ -4,7 +4,8 @@
 //   matmul(softmax(matmul(q, k) * scale + mask), v)
 // computes a float32 or float16 operand and what it computes on the way is used by nothing else, one
 // attention does, if the backend has it. The scale (a constant factor or divisor) and the mask may be absent,
-// and q and k may be scaled as well, or instead, before they are transposed or behind that. Transposes of q,
+// and q and k may be scaled as well, or instead, before they are transposed or behind that. What softmax
+// makes NaN may be taken for zeros, where(isNaN(weights), 0, weights), as PyTorch writes it. Transposes of q,
 // k and v, and of the result, become the attention's: it reads and writes heads where they lie, also where q
 // and k are turned (rotaryEmbedding) behind such a transpose. Where expand repeats k and v for the heads of a
 // group, these are a dimension of their own, of which k and v have one.
@@ -18,6 +19,7 @@ struct match {
     const struct node *scores, *mixed;
     struct operand *key, *value, *mask;
     double scale;
+    bool zero_nan;
     struct rewrite_repeated keys, values;
     uint32_t times; // that heads of a group are in a dimension of their own; 0: not so
 };
@@ -89,13 +91,27 @@ static bool no(const char **reason, const char *text)
     return false;
 }
 
+// What is left of softmax when NaN has become zeros, if that is so; or the operand itself.
+static const struct operand *before_zeros(const struct operand *operand, bool *zero_nan)
+{
+    const struct node *where = only_producer(operand, WNN_OP_where);
+    const struct node *is_nan = where ? only_producer(where->in[0], WNN_OP_isNaN) : NULL;
+    const struct operand *zero = where ? where->in[1] : NULL;
+    *zero_nan = is_nan && is_nan->in[0] == where->in[2] && is_nan->in[0]->uses == 2 &&
+                wnn_rewrite_is_floats(zero) && wnn_shape_elements(&zero->type.shape) == 1 &&
+                wnn_rewrite_value(zero, 0) == 0 &&
+                wnn_shape_equal(&operand->type.shape, &where->in[2]->type.shape);
+    return *zero_nan ? where->in[2] : operand;
+}
+
 static bool matches(const struct node *mixed, struct match *match, const char **reason)
 {
     *match = (struct match){.mixed = mixed, .value = mixed->in[1]};
-    const struct node *softmax = mixed->in[0]->producer;
+    const struct operand *weights = before_zeros(mixed->in[0], &match->zero_nan);
+    const struct node *softmax = weights->producer;
     if (!softmax || softmax->op != WNN_OP_softmax)
         return no(reason, NULL);
-    if (mixed->in[0]->uses != 1)
+    if (weights->uses != (match->zero_nan ? 2 : 1))
         return no(reason, "the result of softmax has other uses");
     if (mixed->in[1]->type.type != mixed->out[0]->type.type)
         return no(reason, "the values have another type than the result");
@@ -115,6 +131,9 @@ static bool matches(const struct node *mixed, struct match *match, const char **
             reason,
             "what softmax reads is no product, times a constant number, plus a mask, or has other uses");
     match->key = match->scores->in[1];
+    double scale;
+    for (struct operand *key; (key = scaled(match->key, &scale)) != NULL; match->key = key)
+        match->scale *= scale;
     if (match->key->type.type != match->scores->in[0]->type.type)
         return no(reason, "the keys have another type than the queries");
     // Every head of the result has rows of q of its own.
@@ -353,6 +372,7 @@ static bool replace(struct graph *graph, const struct match *match, struct node 
     for (unsigned d = 0; d < rank; d++)
         order[d] = root == match->mixed ? d : ((const WNNTransposeOptions *)root->attrs)->permutation.data[d];
     attrs->scale = match->scale;
+    attrs->zeroNan = match->zero_nan;
     *root = (struct node){.index = root->index,
                           .op = WNN_OP_attention,
                           .label = match->mixed->label,

@@ -177,6 +177,7 @@ struct arg_min_max_attrs { // argMin, argMax
 struct attention_attrs {
     WNNOperatorOptions options;
     double scale;
+    bool zeroNan; // rows whose softmax is NaN give zeros
     // As transpose's: of the inputs before, and of the result after they have met.
     WNNUint32List queryPermutation, keyPermutation, valuePermutation, outputPermutation;
 };

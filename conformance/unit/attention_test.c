@@ -30,6 +30,8 @@ struct form {
     } mask;
     unsigned mask_dims; // bit d: it has dimension d, of 5
     bool infinite;      // some keys and values are
+    unsigned scaled;    // bit 0: queries are, too; bit 1: keys are
+    bool zeros;         // NaN that softmax makes is taken for zeros
     uint32_t seed;
 };
 
@@ -113,14 +115,18 @@ static WNNOperand shared(struct subject *s, uint32_t rows, uint32_t columns, uin
     return wnnGraphBuilderReshape(s->builder, x, (WNNUint32List){joined, 4}, NULL);
 }
 
-static WNNOperand scale(struct subject *s)
+static WNNOperand single(struct subject *s, float number)
 {
     WNNOperandDescriptor one = WNN_OPERAND_DESCRIPTOR_INIT;
-    float number = 0.25f;
     uint16_t half = wnn_half_from_float(number);
     one.dataType = s->type;
     return s->type == WNNDataType_Float16 ? wnnGraphBuilderConstant(s->builder, &one, &half, sizeof half)
                                           : wnnGraphBuilderConstant(s->builder, &one, &number, sizeof number);
+}
+
+static WNNOperand scale(struct subject *s)
+{
+    return single(s, 0.25f);
 }
 
 static void make_attention(struct subject *s)
@@ -141,6 +147,10 @@ static void make_attention(struct subject *s)
         k = wnnGraphBuilderTranspose(b, shared(s, form->keys, form->depth, &seed), &options);
     }
     v = shared(s, form->keys, form->width, &seed);
+    if (form->scaled & 1)
+        q = wnnGraphBuilderMul(b, q, scale(s), NULL);
+    if (form->scaled & 2)
+        k = wnnGraphBuilderMul(b, single(s, 2), k, NULL);
     WNNOperand scores = wnnGraphBuilderMatmul(b, q, k, NULL);
     if (form->seed % 4)
         scores = wnnGraphBuilderMul(b, scores, scale(s), NULL);
@@ -156,6 +166,8 @@ static void make_attention(struct subject *s)
         scores = wnnGraphBuilderAdd(b, scores, input(s, five ? 5 : 4, mask), NULL);
     }
     WNNOperand y = wnnGraphBuilderSoftmax(b, scores, five ? 4 : 3, NULL);
+    if (form->zeros)
+        y = wnnGraphBuilderWhere(b, wnnGraphBuilderIsNaN(b, y, NULL), single(s, 0), y, NULL);
     y = wnnGraphBuilderMatmul(b, y, v, NULL);
     if (form->permuted) {
         const uint32_t order[3][5] = {{0, 2, 1, 3}, {0, 3, 1, 2, 4}, {4, 1, 0, 2, 3}};
@@ -256,6 +268,8 @@ static struct form random_form(uint32_t *seed)
     if (f.mask == MASK_CAUSAL || f.mask == MASK_ROWS)
         f.mask_dims |= 24;
     f.infinite = next(seed) % 9 == 0;
+    f.scaled = f.seed / 64 % 4;
+    f.zeros = f.seed / 16 % 2 == 0 && !f.infinite; // where values are not finite, zeros times these are NaN
     return f;
 }
 
@@ -312,11 +326,14 @@ static void test_memory(const struct backend *backend, WNNDataType type)
 // So many rows that a large device is busy with work groups of many of them.
 static void test_many_rows(const struct backend *backend)
 {
-    static const struct form many = {
-        2, 16, 1, 1000, 40, 16, 16, .seed = 11, .mask = MASK_ANY, .mask_dims = 24};
+    static const struct form many[] = {
+        {2, 16, 1, 1000, 40, 16, 16, .seed = 11, .mask = MASK_ANY, .mask_dims = 24},
+        {2, 16, 1, 1000, 40, 16, 16, .seed = 13, .mask = MASK_ROWS, .mask_dims = 24, .zeros = true},
+    };
     WNNContext context = create_on(backend), reference = create_on(&wnn_backend_reference);
     REQUIRE(context && reference);
-    compare_form(context, reference, &many, WNNDataType_Float16);
+    for (unsigned i = 0; i < sizeof many / sizeof many[0]; i++)
+        compare_form(context, reference, &many[i], WNNDataType_Float16);
     wnnContextRelease(reference);
     wnnContextRelease(context);
 }
@@ -326,6 +343,7 @@ static void test_long(const struct backend *backend)
 {
     static const struct form forms[] = {
         {1, 1, 1, 33, 4100, 16, 24, .seed = 8, .mask = MASK_ANY, .mask_dims = 16},
+        {1, 1, 1, 35, 4100, 16, 24, .seed = 12, .mask = MASK_ROWS, .mask_dims = 24, .zeros = true},
         {1, 2, 2, 1, 4096, 56, 64, .share = SHARE_EXPAND, .seed = 5},
         {1, 1, 1, 1, 3001, 40, 36, .seed = 9},
         {1, 1, 1, 40, 1000, 72, 72, .seed = 10, .mask = MASK_ANY, .mask_dims = 24},

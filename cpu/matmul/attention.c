@@ -256,6 +256,7 @@ static struct attention describe_attention(const struct node *node, unsigned thr
         .columns = key->dim[attrs->keyPermutation.data[rank - 1]],
         .width = value->dim[attrs->valuePermutation.data[rank - 1]],
         .scale = (float)attrs->scale,
+        .zero_nan = attrs->zeroNan,
         .parts = 1,
     };
     for (unsigned d = 0; d + 2 < rank; d++) {

@@ -3,6 +3,7 @@
 #include "cpu/simd/lanes.h"
 
 #include <math.h>
+#include <string.h>
 
 #define SCORES 32768 // between looks at the interrupt
 
@@ -33,6 +34,10 @@ float wnn_attention_softmax(const struct attention *a, float *scores, float *buf
     for (size_t i = 0, end; i < a->columns && !wnn_interrupted(a->interrupt); i = end) {
         end = wnn_min(i + SCORES, a->columns);
         WNN_BEST_ISA(raise_scores)(&row, i, end);
+    }
+    if (a->zero_nan && !(row.sum > 0)) {
+        memset(scores, 0, a->columns * sizeof *scores);
+        return 0;
     }
     return 1 / (float)row.sum;
 }

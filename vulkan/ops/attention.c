@@ -48,6 +48,7 @@ static struct attention describe_attention(const struct node *node)
                           .value = heads_of(value, attrs->valuePermutation),
                           .type = node->out[0]->type.type,
                           .scale = attrs->scale,
+                          .zero_nan = attrs->zeroNan,
                           .masked = node->in[3] != NULL,
                           .late = wnn_node_is_late(node),
                           .rank = rank - 2,

@@ -18,6 +18,7 @@ struct attention {
     struct heads query, key, value, mask, out;
     WNNDataType type;
     double scale;
+    bool zero_nan; // rows whose softmax is NaN give zeros
     bool masked;
     bool late;     // of a specialization: other sizes are to come
     unsigned rank; // of the leading dimensions

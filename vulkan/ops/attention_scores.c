@@ -132,7 +132,7 @@ void wnn_lower_scores(struct lowering *lowering, const struct attention *a)
     p.out = &scores;
     multiply(lowering, &p);
 
-    struct softmax_input input = {.scale = attrs->scale};
+    struct softmax_input input = {.scale = attrs->scale, .zero_nan = a->zero_nan};
     scores.shape = (struct shape){.rank = a->rank};
     memcpy(scores.shape.dim, a->dims, sizeof scores.shape.dim);
     wnn_shape_append(&scores.shape, (uint32_t[]){a->rows, a->columns}, 2);

@@ -356,9 +356,12 @@ static void add_results(struct shader *shader, const struct attention_matrices *
                         "return attended(row * WIDTH, 1.0);\n}\n",
                         m->count, k, k);
     else
-        wnn_shader_text(shader, "precise float share = 1.0 / sum;\n"
-                                "return attended(out_index(matrix) + out_row_index(m), share);\n}\n");
-    wnn_shader_text(shader, "void write_quad(attended row, uint q, vec4 x)\n{\n");
+        wnn_shader_text(shader,
+                        "precise float share = 1.0 / sum;\n"
+                        "return attended(out_index(matrix) + out_row_index(m), %s);\n}\n",
+                        a->zero_nan ? "is_nan(sum) || sum == 0.0 ? 0.0 : share" : "share");
+    wnn_shader_text(shader, "void write_quad(attended row, uint q, vec4 x)\n{\n%s",
+                    a->zero_nan ? "if (row.share == 0.0)\nx = vec4(0.0);\n" : "");
     if (quads)
         wnn_shader_text(shader, "out_quad(row.at + 4u * q, x * row.share);\n}\n");
     else
@@ -466,6 +469,7 @@ static void join_splits(struct lowering *lowering, const struct attention_matric
     wnn_shader_number(&shader, "SPLITS", schedule->splits);
     wnn_shader_number(&shader, "SPLIT_ROWS", (uint32_t)rows);
     wnn_shader_number(&shader, "SPLIT_PARTS", (uint32_t)elements_of(m));
+    wnn_shader_define(&shader, "ZERO_NAN", "%d", a->zero_nan);
     wnn_shader_define(&shader, "exp_from(a, b)", "%s(a, b)",
                       a->type == WNNDataType_Float16 ? "exp_down_half" : "exp_down");
     wnn_shader_input(&shader, "part", &partials, FORM_VALUE);

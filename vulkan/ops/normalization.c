@@ -426,8 +426,22 @@ static void prepare(struct lowering *lowering, const struct tensor *tensor, cons
     wnn_elements_end(&elements, NULL);
 }
 
+// zero_nan(x): a result of softmax.
+static void define_zeros(struct shader *shader, const struct softmax_input *input)
+{
+    wnn_shader_text(shader, "float zero_nan(float x) { return %s; }\n",
+                    input && input->zero_nan ? "is_nan(x) ? 0.0 : x" : "x");
+}
+
 static void define_softmax(struct shader *shader, const struct tensor *in, const struct softmax_input *input)
 {
+    if (input && input->zero_nan) {
+        define_zeros(shader, input);
+        wnn_shader_text(shader,
+                        "#undef finish\n#undef finish_quad\n#define finish(x, i) zero_nan(x)\n"
+                        "vec4 finish_quad(vec4 x, uint i)\n{\n"
+                        "return vec4(zero_nan(x.x), zero_nan(x.y), zero_nan(x.z), zero_nan(x.w));\n}\n");
+    }
     wnn_shader_define(shader, "SOFTMAX", "1");
     wnn_shader_define(shader, "weight(x, top)", "%s(x, top)",
                       in->type == WNNDataType_Float16 ? "exp_down_half" : "exp_down");
@@ -478,7 +492,8 @@ static void softmax(struct lowering *lowering, uint32_t axis, const struct tenso
     wnn_elements_begin(&elements, lowering, out->count);
     wnn_elements_same(&elements, "x", in, FORM_VALUE);
     add_groups(&elements, &known, FORM_PAIR, &in->shape, 1u << axis);
-    wnn_elements_output(&elements, "quotient(exp_below(x, s.x), s.y)", out, FORM_VALUE);
+    define_zeros(&elements.shader, input);
+    wnn_elements_output(&elements, "zero_nan(quotient(exp_below(x, s.x), s.y))", out, FORM_VALUE);
     wnn_elements_end(&elements, fused);
 }
 

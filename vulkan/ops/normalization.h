@@ -8,6 +8,7 @@
 struct softmax_input {
     double scale;
     const struct tensor *mask; // NULL: none
+    bool zero_nan;             // results that are NaN are zeros
 };
 
 // softmax of that along the last axis, in place; scratch memory for so many rows of so many members.

@@ -54,10 +54,12 @@ static bool is_even(const struct product *p, uint32_t unit)
     return even;
 }
 
-// Whether words of the output hold elements of one row.
+// Whether words of the output hold elements of one row; behind the last there is nothing.
 static bool writes_words(const struct product *p, WNNDataType type)
 {
     uint32_t per = wnn_dtype_bits(type) < 32 ? 32 / wnn_dtype_bits(type) : 1;
+    if (p->rows == 1 && p->matrices == 1)
+        return per <= 2;
     bool whole = per <= 2 && p->columns % per == 0 && p->out_row % per == 0;
     for (unsigned d = 0; d < p->rank; d++)
         whole = whole && p->out_steps[d] % per == 0;

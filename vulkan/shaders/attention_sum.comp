@@ -17,5 +17,9 @@ OUT element(uint i)
         mixed = mad(share, part_at(s * SPLIT_PARTS + from), mixed);
     }
     precise float share = 1.0 / sum;
+#if ZERO_NAN
+    if (is_nan(sum) || sum == 0.0)
+        return 0.0;
+#endif
     return mixed * share;
 }

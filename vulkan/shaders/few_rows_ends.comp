@@ -28,7 +28,7 @@ void write_results(uint matrix, uint begin, uint places, uint more)
     uint from_out = out_index(matrix);
     for (uint i = gl_LocalInvocationIndex * PER; i < ROWS * places; i += gl_WorkGroupSize.x * PER) {
         uint m = i / places, n = i % places, at = from_out + m * OUT_ROW + begin + n;
-        if (begin + n >= COLUMNS) // a multiple of PER
+        if (begin + n >= COLUMNS) // a multiple of PER, or of the only row
             continue;
         WORD word = WORD(0u);
         [[unroll]] for (uint d = 0u; d < PER; d++) {
