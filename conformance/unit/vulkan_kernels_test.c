@@ -185,6 +185,8 @@ static void test_networks(WNNContext context, WNNContext cpu)
         {true, 3, 6, 66, 130, BOTH, false, true, true, true, true, true},
         {true, 2, 3, 9, 129, BACKWARD, false, false, false, false, false, false},
         {true, 3, 1, 100, 72, BOTH, false, true, true, true, true, false},
+        {true, 75, 2, 6, 120, BOTH, false, true, false, true, true, false}, // in two dispatches
+        {false, 90, 1, 70, 128, BACKWARD, false, true, false, false, true, false},
     };
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         compare(context, cpu, make_network, &cases[i], WNNDataType_Float32, 3e-6, "recurrent network", i);

@@ -2,8 +2,8 @@
 //
 // gru, lstm and their cells, which are sequences of one step. What all steps take from the input is one
 // product. Then come the steps, one after the other: of a small state many in one dispatch, in which a work
-// group goes its own way with each row of the batch, else in a dispatch or two each, in which work groups
-// share the units.
+// group goes its own way with each row of the batch in each direction, else in a dispatch or two each, in
+// which work groups share the units.
 
 #include "vulkan/ops/elements.h"
 #include "vulkan/ops/operators.h"
@@ -408,9 +408,11 @@ struct slots {
     unsigned x, factors, hidden, next;
 };
 
-// What all kinds of dispatches have in common; `x` is the input's part for them, whose binding is returned.
+// What all kinds of dispatches have in common; `x` is the input's part for them, whose binding is returned,
+// and `direction` what shaders say for the direction.
 static unsigned begin_steps(struct shader *shader, struct lowering *lowering, const struct network *n,
-                            const struct schedule *s, uint32_t direction, const struct tensor *x, size_t work)
+                            const struct schedule *s, const char *direction, const struct tensor *x,
+                            size_t work)
 {
     wnn_shader_begin(shader, lowering, "recurrent", work);
     shader->local_size = s->local_size;
@@ -422,7 +424,7 @@ static unsigned begin_steps(struct shader *shader, struct lowering *lowering, co
     wnn_shader_define(shader, "LANES", "%uu", s->lanes);
     wnn_shader_define(shader, "ROWS", "%uu", s->rows);
     wnn_shader_define(shader, "UNROLL", "%s", shader->large && n->size <= 16 * s->lanes ? "[[unroll]]" : "");
-    wnn_shader_define(shader, "DIRECTION", "%uu", direction);
+    wnn_shader_define(shader, "DIRECTION", "%s", direction);
     wnn_shader_define(shader, "DIRECTIONS", "%uu", n->directions);
     wnn_shader_number(shader, "BATCHES", n->batches);
     if (s->shared) // it is the length of arrays
@@ -475,29 +477,41 @@ static struct tensor part_of_sequence(const struct network *n, const struct tens
     return part_of(sequence, first * row, steps * row);
 }
 
-// Many steps in a dispatch.
+// Many steps in a dispatch, of a direction and those behind it.
 static void lower_alone(struct lowering *lowering, const struct network *n, const struct places *places,
-                        const struct schedule *s, uint32_t direction, const struct tensor *sequence)
+                        const struct schedule *s, uint32_t direction, uint32_t directions,
+                        const struct tensor *sequence)
 {
     bool backward = n->backward || direction == 1;
     uint64_t work = (uint64_t)n->gates * n->size * n->size;
     uint32_t most = work < MAX_WORK ? (uint32_t)(MAX_WORK / work) : 1;
     for (uint32_t done = 0, steps; done < n->steps; done += steps) {
         steps = n->steps - done < most ? n->steps - done : most;
-        uint32_t first = backward ? n->steps - done - steps : done;
-        struct tensor x = part_of_input(lowering, n, direction, first, steps),
-                      state = state_of(lowering, places, direction, HIDDEN);
+        // What a shader sees: all of it, if that is of both directions.
+        uint32_t first = directions > 1 ? 0 : backward ? n->steps - done - steps : done;
+        uint32_t seen = directions > 1 ? n->directions * n->steps : steps;
+        struct tensor x = part_of_input(lowering, n, direction, first, seen);
+        struct tensor state = state_of(lowering, places, 0, HIDDEN);
         struct shader shader;
-        state.region.bytes = (size_t)places->direction;
-        begin_steps(&shader, lowering, n, s, direction, &x, (size_t)(work * steps * n->batches));
+        state.region.bytes = (size_t)(n->directions * places->direction);
+        begin_steps(&shader, lowering, n, s, "direction", &x,
+                    (size_t)(work * steps * n->batches * directions));
+        wnn_shader_number(&shader, "ALL_STEPS", n->steps);
+        wnn_shader_number(&shader, "SEEN_FROM", first);
+        wnn_shader_define(&shader, "FIRST_DIRECTION", "%uu", direction);
+        wnn_shader_define(&shader, "SEEN_DIRECTIONS", "%uu", directions);
+        wnn_shader_number(&shader, "DONE", done);
         wnn_shader_number(&shader, "STEPS", steps);
         wnn_shader_define(&shader, "PHASE", "0");
-        wnn_shader_fixed(&shader, "BACKWARD", backward);
+        wnn_shader_fixed(&shader, "BACKWARD", n->backward);
+        wnn_shader_number(&shader, "STATES_OF_DIRECTION", (uint32_t)(places->direction / 4));
         wnn_shader_words(&shader, "work", &state.region);
         if (!s->shared) {
             unsigned width = is_exact(n) ? 2 : 1;
             wnn_shader_number(&shader, "GATES_AT", (uint32_t)(places->gates / 4));
-            wnn_shader_text(&shader, "#define PLACE_OF(i) (GATES_AT + (first_row * 4u * SIZE + (i)) * %uu)\n",
+            wnn_shader_text(&shader,
+                            "#define PLACE_OF(i) (direction * STATES_OF_DIRECTION + GATES_AT + "
+                            "(first_row * 4u * SIZE + (i)) * %uu)\n",
                             width);
             wnn_shader_text(
                 &shader, width == 2
@@ -509,12 +523,12 @@ static void lower_alone(struct lowering *lowering, const struct network *n, cons
                                "#define set_work_number(i, v) work_word(PLACE_OF(i)) = floatBitsToUint(v)\n");
         }
         if (sequence) {
-            struct tensor part = part_of_sequence(n, sequence, first, steps);
+            struct tensor part = part_of_sequence(n, sequence, first, directions > 1 ? n->steps : steps);
             unsigned k = wnn_shader_bind(&shader, &part.region, true);
             wnn_shader_define(&shader, "SEQUENCE", "1");
             wnn_shader_define(&shader, "set_sequence(i, x)", "s%u(i, floatBitsToUint(x))", k);
         }
-        wnn_shader_end_groups(&shader, n->batches, 1);
+        wnn_shader_end_groups(&shader, (uint64_t)n->batches * directions, 1);
     }
 }
 
@@ -564,7 +578,7 @@ static struct slots lower_step(struct lowering *lowering, const struct network *
     enum form form = exact ? FORM_PAIR : FORM_VALUE;
     struct slots slots = {0};
     struct shader shader;
-    slots.x = begin_steps(&shader, lowering, n, s, direction, &turn->x, SIZE_MAX);
+    slots.x = begin_steps(&shader, lowering, n, s, direction == 1 ? "1u" : "0u", &turn->x, SIZE_MAX);
     shader.shifts = !s->even;
     wnn_shader_define(&shader, "PHASE", "%d", phase);
     slots.factors = shader.binding_count;
@@ -647,6 +661,14 @@ static void lower_steps(struct lowering *lowering, const struct network *n, cons
             }
 }
 
+// Whether a shader sees all of both directions in one piece.
+static bool goes_together(const struct lowering *lowering, const struct network *n,
+                          const struct tensor *sequence)
+{
+    size_t piece = wnn_shader_piece(lowering->gpu);
+    return input_part(lowering, n).region.bytes <= piece && (!sequence || sequence->region.bytes <= piece);
+}
+
 static void lower_recurrent(struct lowering *lowering)
 {
     struct network n = network_of(lowering->node);
@@ -666,8 +688,9 @@ static void lower_recurrent(struct lowering *lowering)
         if (n.lstm)
             set_state(lowering, &places, n.first_cell, d, CELL);
     }
-    for (uint32_t d = 0; s.alone && d < n.directions; d++)
-        lower_alone(lowering, &n, &places, &s, d, kept);
+    uint32_t together = goes_together(lowering, &n, kept) ? n.directions : 1;
+    for (uint32_t d = 0; s.alone && d < n.directions; d += together)
+        lower_alone(lowering, &n, &places, &s, d, together, kept);
     if (!s.alone)
         lower_steps(lowering, &n, &places, &s, kept);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// gru and lstm, their cells too, in one direction: what the state adds to the gates, and the new state. LANES
-// invocations share a product of a line of the weights with the state, for ROWS rows of the batch at once.
+// gru and lstm, their cells too: what the state adds to the gates, and the new state. LANES invocations share a product of
+// a line of the weights with the state, for ROWS rows of the batch at once.
 //
-// ALONE: a work group goes through STEPS steps of a row by itself, with states and gates in `work` or, SHARED, in
-// shared memory between the first and the last step. Otherwise work groups share a step among them by units, each of
+// ALONE: a work group goes through STEPS steps of a row in a direction by itself, with states and gates in `work` or,
+// SHARED, in shared memory between the first and the last step. Otherwise work groups share a step among them by units, each of
 // which has an element of every gate; PHASE says whether that is all of the step (0) or, for a gru whose new state
 // needs the reset state of all units, the update and reset gates (1) or the rest (2).
 //
@@ -33,6 +33,9 @@ shared NUMBER parts[LANES * (DOTS + 1u)];
 
 uint first_row, first_unit; // of the work group
 uint at;                    // the step, counted in the bindings
+#if ALONE
+uint direction;
+#endif
 
 // ---------------------------------------------------------------------------------------------------------------
 // Where states and gates are, by row and unit
@@ -40,7 +43,7 @@ uint at;                    // the step, counted in the bindings
 
 #if ALONE
 #define ITS_UNITS SIZE
-#define STATE(which, unit) (((which) * BATCHES + first_row) * SIZE + (unit))
+#define STATE(which, unit) (direction * STATES_OF_DIRECTION + ((which) * BATCHES + first_row) * SIZE + (unit))
 #define GATE(g, row, unit) ((g) * SIZE + (unit))
 #if SHARED
 shared float states[3u * SIZE];
@@ -163,7 +166,11 @@ void multiply(uint unit, uint first, uint count, bool reset)
 NUMBER from_input(uint g, uint row, uint unit)
 {
     uint line = BLOCK(g) * SIZE + unit, whole_line = DIRECTION * LINES + line;
+#if ALONE
+    NUMBER x = x_number((((direction - FIRST_DIRECTION) * ALL_STEPS + at) * BATCHES + first_row + row) * LINES + line);
+#else
     NUMBER x = x_number((at * BATCHES + first_row + row) * LINES + line);
+#endif
 #ifdef BIAS
     x = plus(x, number(b_at(whole_line)));
 #endif
@@ -316,7 +323,9 @@ void compute_all(uint first, uint count, bool reset)
 
 void main()
 {
-    first_row = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
+    uint number = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
+    first_row = number / SEEN_DIRECTIONS;
+    direction = FIRST_DIRECTION + number % SEEN_DIRECTIONS;
     first_unit = 0u;
     if (first_row >= BATCHES)
         return;
@@ -328,7 +337,7 @@ void main()
 #endif
     meet();
     for (uint k = 0u; k < STEPS; k++) {
-        at = BACKWARD == 1u ? STEPS - 1u - k : k;
+        at = (BACKWARD == 1u || direction == 1u ? ALL_STEPS - 1u - DONE - k : DONE + k) - SEEN_FROM;
         compute_all(0u, FIRST_GATES, false);
 #if SOFTMAX_0
         softmax_gate(0u);
