@@ -17,9 +17,11 @@ enum {
     IMAGE_RANK = 4
 };
 
+// Scales and zero points have the dimensions of what they are of.
 static bool is_elementwise(const struct node *node)
 {
-    return wnn_op_is_elementwise((enum op)node->op) && node->out_count == 1;
+    return wnn_op_is_elementwise((enum op)node->op) && node->op != WNN_OP_quantizeLinear &&
+           node->op != WNN_OP_dequantizeLinear && node->out_count == 1;
 }
 
 static bool is_single(const struct operand *operand)
