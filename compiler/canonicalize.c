@@ -35,7 +35,7 @@ static bool is_nothing(const struct node *node)
     case WNN_OP_split:
         return node->out_count == 1;
     case WNN_OP_transpose:
-        return is_identity_permutation(((const WNNTransposeOptions *)node->attrs)->permutation);
+        return is_identity_permutation(wnn_rewrite_order_of(node));
     case WNN_OP_reverse:
         return ((const WNNReverseOptions *)node->attrs)->axes.count == 0;
     case WNN_OP_slice: // all of it: no stride leaves the shape alone unless it skips nothing
@@ -78,7 +78,7 @@ static bool join_transposes(struct pass_context *context, struct graph *graph, s
     if (!before)
         return true;
     WNNTransposeOptions *options = node->attrs;
-    WNNUint32List inner = ((const WNNTransposeOptions *)before->attrs)->permutation;
+    WNNUint32List inner = wnn_rewrite_order_of(before);
     uint32_t *joined = wnn_arena_allocate(&graph->arena, inner.count * sizeof joined[0]);
     if (!joined)
         return wnn_fail_memory(context->error);
@@ -99,9 +99,8 @@ static bool skip_undone(struct node *node)
 {
     const struct node *reshape = producer_of(node, WNN_OP_reshape);
     const struct node *before = reshape ? producer_of(reshape, WNN_OP_transpose) : NULL;
-    if (!before || !wnn_rewrite_restores(((const WNNTransposeOptions *)before->attrs)->permutation,
-                                         &before->out[0]->type.shape, &reshape->out[0]->type.shape,
-                                         ((const WNNTransposeOptions *)node->attrs)->permutation))
+    if (!before || !wnn_rewrite_restores(wnn_rewrite_order_of(before), &before->out[0]->type.shape,
+                                         &reshape->out[0]->type.shape, wnn_rewrite_order_of(node)))
         return false;
     node->in[0] = before->in[0];
     return true;
@@ -127,8 +126,7 @@ static bool become_transpose(struct graph *graph, struct node *node, bool *faile
     }
     struct rewrite_move all, last;
     WNNUint32List order = {same, rank};
-    if (!wnn_rewrite_join(order, from, &before->out[0]->type.shape,
-                          ((const WNNTransposeOptions *)transpose->attrs)->permutation, &all) ||
+    if (!wnn_rewrite_join(order, from, &before->out[0]->type.shape, wnn_rewrite_order_of(transpose), &all) ||
         !wnn_rewrite_join(order, from, from, (WNNUint32List){turned, rank}, &last) ||
         !wnn_shape_equal(&all.split, &last.split) ||
         memcmp(all.permutation, last.permutation, all.split.rank * sizeof all.permutation[0]) != 0)
@@ -155,8 +153,7 @@ bool wnn_canonicalize(struct pass_context *context, struct graph *graph)
         if (node->op == WNN_OP_transpose && skip_undone(node) && !become_reshape(context, graph, node))
             return false;
         if (node->op == WNN_OP_transpose &&
-            wnn_rewrite_moves_nothing(((const WNNTransposeOptions *)node->attrs)->permutation.data,
-                                      &node->out[0]->type.shape) &&
+            wnn_rewrite_moves_nothing(wnn_rewrite_order_of(node).data, &node->out[0]->type.shape) &&
             !become_reshape(context, graph, node))
             return false;
         if (node->op == WNN_OP_reshape) {

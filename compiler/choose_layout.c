@@ -41,11 +41,6 @@ static bool is_flat(const struct shape *shape)
     return shape->dim[1] == 1 || (shape->dim[2] == 1 && shape->dim[3] == 1);
 }
 
-static WNNUint32List permutation_of(const struct node *transpose)
-{
-    return ((const WNNTransposeOptions *)transpose->attrs)->permutation;
-}
-
 // Whether two transposes around a reshape undo each other: turning the operand is the second.
 static bool undoes_another(const struct operand *operand)
 {
@@ -53,7 +48,7 @@ static bool undoes_another(const struct operand *operand)
     const struct operand *from = reshape && reshape->op == WNN_OP_reshape ? reshape->in[0] : NULL;
     return from && from->producer && from->producer->op == WNN_OP_transpose &&
            operand->type.shape.rank == 4 &&
-           wnn_rewrite_restores(permutation_of(from->producer), &from->type.shape, &operand->type.shape,
+           wnn_rewrite_restores(wnn_rewrite_order_of(from->producer), &from->type.shape, &operand->type.shape,
                                 (WNNUint32List){wnn_layout_permutation, 4});
 }
 
@@ -94,7 +89,7 @@ static bool undoes_turning(const struct node *node)
     const struct node *reshape = node->op == WNN_OP_transpose ? node->in[0]->producer : NULL;
     return reshape && reshape->op == WNN_OP_reshape && reshape->in[0]->type.shape.rank == 4 &&
            wnn_rewrite_restores((WNNUint32List){wnn_layout_axis, 4}, &reshape->in[0]->type.shape,
-                                &reshape->out[0]->type.shape, permutation_of(node));
+                                &reshape->out[0]->type.shape, wnn_rewrite_order_of(node));
 }
 
 static void find_undone(struct islands *islands)

@@ -158,11 +158,6 @@ static struct operand *reshaped(struct graph *graph, struct operand *operand, co
     return node ? node->out[0] : NULL;
 }
 
-static const uint32_t *order_of(const struct node *transpose)
-{
-    return ((const WNNTransposeOptions *)transpose->attrs)->permutation.data;
-}
-
 // Whether nothing else uses what `from` is made of, nodes of one input after another, back to `to`.
 static bool leads_alone(const struct operand *from, const struct operand *to)
 {
@@ -194,7 +189,7 @@ static bool turn_before(struct graph *graph, struct node *rotary, const uint32_t
     struct shape before[2];
     if (!transpose)
         return false;
-    *order = order_of(transpose);
+    *order = wnn_rewrite_order_of(transpose).data;
     struct operand *x = transpose->in[0], *angles[2];
     for (unsigned i = 0; i < 2; i++)
         if (!shape_before(&rotary->in[1 + i]->type.shape, *order, x->type.shape.rank, &before[i]))
@@ -240,7 +235,7 @@ static bool take_input(struct graph *graph, struct node *attention, unsigned inp
     for (unsigned d = 0; d < rank; d++)
         order[d] = d;
     if (transpose && transpose->op == WNN_OP_transpose) {
-        memcpy(order, order_of(transpose), rank * sizeof order[0]);
+        memcpy(order, wnn_rewrite_order_of(transpose).data, rank * sizeof order[0]);
         operand = transpose->in[0];
         if (transpose->out[0]->uses == 1)
             operand = before_scale(attention, input, operand);
@@ -370,7 +365,7 @@ static bool replace(struct graph *graph, const struct match *match, struct node 
     if (!attrs || !in)
         return false;
     for (unsigned d = 0; d < rank; d++)
-        order[d] = root == match->mixed ? d : ((const WNNTransposeOptions *)root->attrs)->permutation.data[d];
+        order[d] = root == match->mixed ? d : wnn_rewrite_order_of(root).data[d];
     attrs->scale = match->scale;
     attrs->zeroNan = match->zero_nan;
     *root = (struct node){.index = root->index,

@@ -52,7 +52,7 @@ static struct node *dequantize_before(const struct node *node, unsigned i)
 
 static bool exchanges_two(const struct node *transpose)
 {
-    const uint32_t *permutation = ((const WNNTransposeOptions *)transpose->attrs)->permutation.data;
+    const uint32_t *permutation = wnn_rewrite_order_of(transpose).data;
     return transpose->in[0]->type.shape.rank == 2 && permutation[0] == 1;
 }
 

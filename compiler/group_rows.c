@@ -31,8 +31,7 @@ static struct operand *transposed(struct graph *graph, struct operand *operand, 
     unsigned rank = type.shape.rank;
     type.shape.dim[rank - 2] = operand->type.shape.dim[rank - 1];
     type.shape.dim[rank - 1] = operand->type.shape.dim[rank - 2];
-    if (!attrs || !wnn_rewrite_list(graph, &attrs->permutation,
-                                    ((const WNNTransposeOptions *)transpose->attrs)->permutation.data, rank))
+    if (!attrs || !wnn_rewrite_list(graph, &attrs->permutation, wnn_rewrite_order_of(transpose).data, rank))
         return NULL;
     struct node *node = wnn_rewrite_add(graph, WNN_OP_transpose, operand, &type, attrs, before);
     return node ? node->out[0] : NULL;

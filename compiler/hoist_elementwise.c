@@ -119,8 +119,7 @@ static bool compute_images(struct graph *graph, struct node *node, size_t place,
 
 static bool is_alike(const struct node *a, const struct node *b)
 {
-    WNNUint32List one = ((const WNNTransposeOptions *)a->attrs)->permutation,
-                  other = ((const WNNTransposeOptions *)b->attrs)->permutation;
+    WNNUint32List one = wnn_rewrite_order_of(a), other = wnn_rewrite_order_of(b);
     return one.count == other.count && memcmp(one.data, other.data, one.count * sizeof one.data[0]) == 0;
 }
 

@@ -6,11 +6,6 @@
 
 #include "compiler/rewrite.h"
 
-static WNNUint32List permutation_of(const struct node *transpose)
-{
-    return ((const WNNTransposeOptions *)transpose->attrs)->permutation;
-}
-
 static struct node *only_producer(const struct node *node, enum op op)
 {
     struct node *before = node->in[0]->uses == 1 ? node->in[0]->producer : NULL;
@@ -37,8 +32,8 @@ bool wnn_join_transposes(struct pass_context *context, struct graph *graph)
         struct node *reshape = node->op == WNN_OP_transpose ? only_producer(node, WNN_OP_reshape) : NULL;
         struct node *before = reshape ? only_producer(reshape, WNN_OP_transpose) : NULL;
         struct rewrite_move move;
-        if (!before || !wnn_rewrite_join(permutation_of(before), &before->out[0]->type.shape,
-                                         &reshape->out[0]->type.shape, permutation_of(node), &move))
+        if (!before || !wnn_rewrite_join(wnn_rewrite_order_of(before), &before->out[0]->type.shape,
+                                         &reshape->out[0]->type.shape, wnn_rewrite_order_of(node), &move))
             continue;
         if (!join(graph, node, before->in[0], &move, i))
             return wnn_fail_memory(context->error);

@@ -296,7 +296,7 @@ static bool exchanges_matrices(const struct node *node)
 {
     if (!node || node->op != WNN_OP_transpose)
         return false;
-    const uint32_t *permutation = ((const WNNTransposeOptions *)node->attrs)->permutation.data;
+    const uint32_t *permutation = wnn_rewrite_order_of(node).data;
     unsigned rank = node->in[0]->type.shape.rank;
     bool last = rank >= 2 && permutation[rank - 1] == rank - 2 && permutation[rank - 2] == rank - 1;
     for (unsigned d = 0; last && d + 2 < rank; d++)

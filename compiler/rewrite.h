@@ -16,6 +16,12 @@ void *wnn_rewrite_attrs(struct graph *graph, enum op op);
 // A copy of a list. False: out of memory.
 bool wnn_rewrite_list(struct graph *graph, WNNUint32List *list, const uint32_t *items, size_t count);
 
+// The permutation of a transpose.
+static inline WNNUint32List wnn_rewrite_order_of(const struct node *transpose)
+{
+    return ((const WNNTransposeOptions *)transpose->attrs)->permutation;
+}
+
 // Whether elements keep their order in a transpose with a result of that shape: it moves dimensions of size 1
 // alone.
 bool wnn_rewrite_moves_nothing(const uint32_t *permutation, const struct shape *result);
