@@ -89,7 +89,8 @@ static bool compute_images(struct graph *graph, struct node *node, size_t place,
     const struct shape *lines = &node->out[0]->type.shape;
     const struct operand *image = NULL;
     unsigned axis = 0;
-    for (unsigned i = 0; i < node->in_count && !image; i++)
+    // Single numbers are not given dimensions, which then nothing would have.
+    for (unsigned i = 0; i < node->in_count && !image && !is_single(node->out[0]); i++)
         if (node->in[i] && wnn_shape_equal(&node->in[i]->type.shape, lines))
             image = image_of(node->in[i], &axis);
     if (!image)
