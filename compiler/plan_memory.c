@@ -292,7 +292,7 @@ static bool place_views(struct planner *planner, struct node *node)
 }
 
 // Whether the inputs of a node lie in its output as they are, one behind the other, where views may begin:
-// those of a concat, and what is an output of the graph in another shape.
+// the parts of a concat, and what is an output of the graph in another shape.
 static bool is_joint(const struct planner *planner, const struct node *node)
 {
     const struct operand *output = node->out[0];

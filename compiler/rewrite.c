@@ -37,7 +37,7 @@ bool wnn_rewrite_moves_nothing(const uint32_t *permutation, const struct shape *
     return true;
 }
 
-// The finest dimensions of which those of two shapes consist, but for such of size 1.
+// The finest dimensions of which the dimensions of two shapes consist, but for such of size 1.
 struct factors {
     unsigned count;
     struct {

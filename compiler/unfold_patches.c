@@ -95,7 +95,7 @@ static bool unfold(struct graph *graph, struct node *node, const struct convolut
     struct operand *patches = reshape(graph, node->in[0], split, place);
     patches = transpose(graph, patches, from->nhwc ? last : first, place);
     patches = reshape(graph, patches, (struct shape){2, {n * h * w, terms}}, place);
-    // A row of the filter has its terms in the order of those of a patch.
+    // A row of the filter has its terms in the order in which a patch has them.
     uint32_t order[4] = {axes[0], axes[1], axes[2], axes[3]};
     if (from->nhwc) {
         order[1] = axes[2];
