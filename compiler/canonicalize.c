@@ -106,47 +106,41 @@ static bool skip_undone(struct node *node)
     return true;
 }
 
-// Whether a reshape gives back the dimensions that another before a transpose has joined, so that all three
-// are a transpose of the last two: it becomes that. Sets *failed when memory runs out.
-static bool become_transpose(struct graph *graph, struct node *node, bool *failed)
+// What a reshape makes a transpose of the last two dimensions of, `turned`, since it gives back the
+// dimensions that another before a transpose has joined; or NULL.
+static struct operand *turned_by(const struct node *node, uint32_t turned[WNN_MAX_RANK])
 {
     const struct node *transpose = producer_of(node, WNN_OP_transpose);
     const struct node *before = transpose ? producer_of(transpose, WNN_OP_reshape) : NULL;
     struct operand *in = before ? source(before->in[0]) : NULL;
     const struct shape *from = in ? &in->type.shape : NULL, *to = &node->out[0]->type.shape;
-    uint32_t same[WNN_MAX_RANK], turned[WNN_MAX_RANK];
+    uint32_t same[WNN_MAX_RANK];
     if (!in || from->rank != to->rank || from->rank < 2)
-        return false;
+        return NULL;
     unsigned rank = from->rank;
     for (unsigned d = 0; d < rank; d++) {
         same[d] = d;
         turned[d] = d + 2 < rank ? d : 2 * rank - 3 - d;
         if (to->dim[d] != from->dim[turned[d]])
-            return false;
+            return NULL;
     }
     struct rewrite_move all, last;
     WNNUint32List order = {same, rank};
-    if (!wnn_rewrite_join(order, from, &before->out[0]->type.shape, wnn_rewrite_order_of(transpose), &all) ||
-        !wnn_rewrite_join(order, from, from, (WNNUint32List){turned, rank}, &last) ||
-        !wnn_shape_equal(&all.split, &last.split) ||
-        memcmp(all.permutation, last.permutation, all.split.rank * sizeof all.permutation[0]) != 0)
-        return false;
-    WNNTransposeOptions *attrs = wnn_rewrite_attrs(graph, WNN_OP_transpose);
-    *failed = !attrs || !wnn_rewrite_list(graph, &attrs->permutation, turned, rank);
-    if (*failed)
-        return false;
-    node->op = WNN_OP_transpose;
-    node->attrs = attrs;
-    node->in[0] = in;
-    return true;
+    bool alike =
+        wnn_rewrite_join(order, from, &before->out[0]->type.shape, wnn_rewrite_order_of(transpose), &all) &&
+        wnn_rewrite_join(order, from, from, (WNNUint32List){turned, rank}, &last) &&
+        wnn_shape_equal(&all.split, &last.split) &&
+        memcmp(all.permutation, last.permutation, all.split.rank * sizeof all.permutation[0]) == 0;
+    return alike ? in : NULL;
 }
 
 bool wnn_canonicalize(struct pass_context *context, struct graph *graph)
 {
     for (size_t i = 0; i < graph->node_count; i++) {
         struct node *node = graph->nodes[i];
-        bool failed = false;
-        if (node->op == WNN_OP_reshape && !become_transpose(graph, node, &failed) && failed)
+        uint32_t turned[WNN_MAX_RANK];
+        struct operand *in = node->op == WNN_OP_reshape ? turned_by(node, turned) : NULL;
+        if (in && !wnn_rewrite_become_transpose(graph, node, in, turned))
             return wnn_fail_memory(context->error);
         if (node->op == WNN_OP_transpose && !join_transposes(context, graph, node))
             return false;

@@ -247,21 +247,14 @@ static void permute(const struct shape *from, const uint32_t permutation[4], str
         to->dim[i] = from->dim[permutation[i]];
 }
 
-static struct operand *add_reshape(struct islands *islands, struct operand *operand,
-                                   const struct descriptor *type, size_t before)
-{
-    struct node *node = wnn_rewrite_add_reshape(islands->graph, operand, type, before);
-    return node ? node->out[0] : NULL;
-}
-
 // The operand of rank 4 with its dimensions in another order.
 static struct operand *add_transpose(struct islands *islands, struct operand *operand,
                                      const uint32_t permutation[4], size_t before)
 {
-    struct descriptor type = {operand->type.type, {0}};
-    permute(&operand->type.shape, permutation, &type.shape);
-    const struct shape *channels_first = permutation[1] == 3 ? &type.shape : &operand->type.shape;
-    return is_flat(channels_first) ? add_reshape(islands, operand, &type, before)
+    struct shape shape;
+    permute(&operand->type.shape, permutation, &shape);
+    const struct shape *channels_first = permutation[1] == 3 ? &shape : &operand->type.shape;
+    return is_flat(channels_first) ? wnn_rewrite_reshape(islands->graph, operand, &shape, before)
                                    : wnn_rewrite_transpose(islands->graph, operand, permutation, before);
 }
 
@@ -276,11 +269,11 @@ static struct operand *in_other_layout(struct islands *islands, struct operand *
         return *other = add_transpose(islands, operand, wnn_layout_axis, before);
     struct operand *image = operand;
     if (operand->type.shape.rank < 4) {
-        struct descriptor type = {operand->type.type, {4, {1, 1, 1, 1}}};
+        struct shape shape = {4, {1, 1, 1, 1}};
         unsigned missing = 4 - operand->type.shape.rank;
         for (unsigned i = missing; i < 4; i++)
-            type.shape.dim[i] = operand->type.shape.dim[i - missing];
-        image = add_reshape(islands, operand, &type, before);
+            shape.dim[i] = operand->type.shape.dim[i - missing];
+        image = wnn_rewrite_reshape(islands->graph, operand, &shape, before);
     }
     return *other = image ? add_transpose(islands, image, wnn_layout_permutation, before) : NULL;
 }

@@ -48,6 +48,15 @@ static struct operand *scaled(const struct operand *operand, double *scale)
     return NULL;
 }
 
+// What is scaled on the way to an operand, with the factors multiplied into *scale.
+static struct operand *before_scales(struct operand *operand, double *scale)
+{
+    double factor;
+    for (struct operand *before; (before = scaled(operand, &factor)) != NULL; operand = before)
+        *scale *= factor;
+    return operand;
+}
+
 static const struct node *scores_of(struct operand *operand, struct match *match)
 {
     match->scale = 1;
@@ -130,10 +139,7 @@ static bool matches(const struct node *mixed, struct match *match, const char **
         return no(
             reason,
             "what softmax reads is no product, times a constant number, plus a mask, or has other uses");
-    match->key = match->scores->in[1];
-    double scale;
-    for (struct operand *key; (key = scaled(match->key, &scale)) != NULL; match->key = key)
-        match->scale *= scale;
+    match->key = before_scales(match->scores->in[1], &match->scale);
     if (match->key->type.type != match->scores->in[0]->type.type)
         return no(reason, "the keys have another type than the queries");
     // Every head of the result has rows of q of its own.
@@ -147,15 +153,6 @@ static bool matches(const struct node *mixed, struct match *match, const char **
         return no(reason, "keys or values have another rank or another number of heads");
     take_groups(match);
     return true;
-}
-
-// The operand in another shape, of as many elements.
-static struct operand *reshaped(struct graph *graph, struct operand *operand, const struct shape *shape,
-                                size_t before)
-{
-    struct descriptor type = {operand->type.type, *shape};
-    struct node *node = wnn_rewrite_add_reshape(graph, operand, &type, before);
-    return node ? node->out[0] : NULL;
 }
 
 // Whether nothing else uses what `from` is made of, nodes of one input after another, back to `to`.
@@ -196,7 +193,7 @@ static bool turn_before(struct graph *graph, struct node *rotary, const uint32_t
             return false;
     struct rotary_embedding_attrs *attrs = wnn_rewrite_attrs(graph, WNN_OP_rotaryEmbedding);
     for (unsigned i = 0; i < 2; i++)
-        angles[i] = reshaped(graph, rotary->in[1 + i], &before[i], rotary->index);
+        angles[i] = wnn_rewrite_reshape(graph, rotary->in[1 + i], &before[i], rotary->index);
     *failed = !attrs || !angles[0] || !angles[1];
     if (*failed)
         return false;
@@ -209,24 +206,14 @@ static bool turn_before(struct graph *graph, struct node *rotary, const uint32_t
     return true;
 }
 
-// What is scaled on the way to an input, whose factor becomes the attention's; of the values nothing is.
-static struct operand *before_scale(struct node *attention, unsigned input, struct operand *operand)
-{
-    double scale;
-    struct operand *before;
-    while (input < 2 && (before = scaled(operand, &scale)) != NULL) {
-        ((struct attention_attrs *)attention->attrs)->scale *= scale;
-        operand = before;
-    }
-    return operand;
-}
-
 // What an input, made of the operand by nodes of one input, is a transpose of, and in which order it has its
 // dimensions.
 static bool take_input(struct graph *graph, struct node *attention, unsigned input,
                        const struct operand *whole, struct operand *operand, WNNUint32List *permutation)
 {
-    operand = before_scale(attention, input, operand);
+    double *scale = &((struct attention_attrs *)attention->attrs)->scale;
+    bool scales = input < 2; // not the values
+    operand = scales ? before_scales(operand, scale) : operand;
     const struct node *transpose = operand->producer;
     unsigned rank = operand->type.shape.rank;
     const uint32_t *before;
@@ -237,8 +224,8 @@ static bool take_input(struct graph *graph, struct node *attention, unsigned inp
     if (transpose && transpose->op == WNN_OP_transpose) {
         memcpy(order, wnn_rewrite_order_of(transpose).data, rank * sizeof order[0]);
         operand = transpose->in[0];
-        if (transpose->out[0]->uses == 1)
-            operand = before_scale(attention, input, operand);
+        if (scales && transpose->out[0]->uses == 1)
+            operand = before_scales(operand, scale);
     }
     struct node *rotary = operand->producer;
     if (rotary && rotary->op == WNN_OP_rotaryEmbedding && leads_alone(whole, operand) &&
@@ -282,7 +269,7 @@ static bool split_query(struct graph *graph, struct node *attention, uint32_t ti
     memcpy(order, permutation->data, rank * sizeof order[0]);
     split(&shape, from, times);
     split_order(order, rank, from);
-    attention->in[0] = reshaped(graph, operand, &shape, attention->index);
+    attention->in[0] = wnn_rewrite_reshape(graph, operand, &shape, attention->index);
     return attention->in[0] && wnn_rewrite_list(graph, permutation, order, rank + 1);
 }
 
@@ -305,7 +292,7 @@ static bool take_repeated(struct graph *graph, struct node *attention, unsigned 
         shape.dim[shape.rank++] = 1;
         memmove(order + rank - 1, order + rank - 2, 2 * sizeof order[0]);
         order[rank - 2] = rank;
-        attention->in[input] = reshaped(graph, attention->in[input], &shape, attention->index);
+        attention->in[input] = wnn_rewrite_reshape(graph, attention->in[input], &shape, attention->index);
     }
     if (found->transpose) {
         uint32_t last = order[all - 1];
@@ -323,7 +310,7 @@ static bool split_mask(struct graph *graph, struct node *attention, uint32_t tim
     struct shape shape = mask->type.shape;
     unsigned d = shape.rank - 3;
     split(&shape, d, shape.dim[d] == 1 ? 1 : times);
-    attention->in[3] = reshaped(graph, mask, &shape, attention->index);
+    attention->in[3] = wnn_rewrite_reshape(graph, mask, &shape, attention->index);
     return attention->in[3] != NULL;
 }
 

@@ -32,13 +32,11 @@ static bool is_row(const struct operand *operand, size_t columns)
 static struct operand *flatten(struct graph *graph, struct operand *operand, size_t rows, size_t columns,
                                size_t before)
 {
-    struct descriptor type = operand->type;
-    type.shape = rows ? (struct shape){.rank = 2, .dim = {(uint32_t)rows, (uint32_t)columns}}
-                      : (struct shape){.rank = 1, .dim = {(uint32_t)columns}};
-    if (wnn_shape_equal(&type.shape, &operand->type.shape))
-        return operand;
-    struct node *node = wnn_rewrite_add_reshape(graph, operand, &type, before);
-    return node ? node->out[0] : NULL;
+    const struct shape shape = rows ? (struct shape){.rank = 2, .dim = {(uint32_t)rows, (uint32_t)columns}}
+                                    : (struct shape){.rank = 1, .dim = {(uint32_t)columns}};
+    return wnn_shape_equal(&shape, &operand->type.shape)
+               ? operand
+               : wnn_rewrite_reshape(graph, operand, &shape, before);
 }
 
 // `add` becomes the reshape of a gemm, or the gemm.

@@ -194,12 +194,11 @@ static bool match_whole(const struct node *add, struct match *match)
 // memory.
 static struct operand *paired(struct graph *graph, struct operand *operand, uint32_t size, size_t before)
 {
-    struct descriptor type = operand->type;
+    struct shape shape = operand->type.shape;
     if (size == 2)
-        type.shape.dim[type.shape.rank - 1] /= 2;
-    type.shape.dim[type.shape.rank++] = size;
-    struct node *node = wnn_rewrite_add_reshape(graph, operand, &type, before);
-    return node ? node->out[0] : NULL;
+        shape.dim[shape.rank - 1] /= 2;
+    shape.dim[shape.rank++] = size;
+    return wnn_rewrite_reshape(graph, operand, &shape, before);
 }
 
 // 2 if cosines or sines have an element for each of x, 1 if one for each pair, 0 if pairs can't be made of

@@ -23,28 +23,12 @@ static bool fits(const struct node *matmul, const struct rewrite_repeated *found
     return true;
 }
 
-static struct operand *transposed(struct graph *graph, struct operand *operand, const struct node *transpose,
-                                  size_t before)
-{
-    WNNTransposeOptions *attrs = wnn_rewrite_attrs(graph, WNN_OP_transpose);
-    struct descriptor type = operand->type;
-    unsigned rank = type.shape.rank;
-    type.shape.dim[rank - 2] = operand->type.shape.dim[rank - 1];
-    type.shape.dim[rank - 1] = operand->type.shape.dim[rank - 2];
-    if (!attrs || !wnn_rewrite_list(graph, &attrs->permutation, wnn_rewrite_order_of(transpose).data, rank))
-        return NULL;
-    struct node *node = wnn_rewrite_add(graph, WNN_OP_transpose, operand, &type, attrs, before);
-    return node ? node->out[0] : NULL;
-}
-
 static struct operand *reshaped(struct graph *graph, struct operand *operand, const struct shape *shape,
                                 size_t before)
 {
     if (wnn_shape_equal(&operand->type.shape, shape))
         return operand;
-    struct descriptor type = {operand->type.type, *shape};
-    struct node *node = wnn_rewrite_add_reshape(graph, operand, &type, before);
-    return node ? node->out[0] : NULL;
+    return wnn_rewrite_reshape(graph, operand, shape, before);
 }
 
 // The shape of x or the result with the rows of matrices that meet the same one below each other.
@@ -64,7 +48,7 @@ static bool group(struct graph *graph, struct node *matmul, const struct rewrite
     struct operand **in = wnn_arena_allocate(&graph->arena, 2 * sizeof in[0]);
     struct operand *y = reshaped(graph, found->source, &found->shape, matmul->index);
     if (y && found->transpose)
-        y = transposed(graph, y, found->transpose, matmul->index);
+        y = wnn_rewrite_transpose(graph, y, wnn_rewrite_order_of(found->transpose).data, matmul->index);
     struct operand *x = reshaped(graph, matmul->in[0], &rows, matmul->index);
     struct operand *product = wnn_graph_add_operand(graph, &type);
     struct node *after =

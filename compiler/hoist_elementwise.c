@@ -74,13 +74,12 @@ static struct operand *widen(struct graph *graph, struct operand *operand, unsig
     if (image && own == axis)
         return image;
     const struct shape *shape = &operand->type.shape;
-    struct descriptor type = {operand->type.type, {IMAGE_RANK, {1, 1, 1, 1}}};
+    struct shape wide = {IMAGE_RANK, {1, 1, 1, 1}};
     for (unsigned d = 0; d < shape->rank; d++) {
         unsigned line = LINE_RANK - shape->rank + d;
-        type.shape.dim[line < axis ? line : line + 1] = shape->dim[d];
+        wide.dim[line < axis ? line : line + 1] = shape->dim[d];
     }
-    struct node *reshape = wnn_rewrite_add_reshape(graph, operand, &type, place);
-    return reshape ? reshape->out[0] : NULL;
+    return wnn_rewrite_reshape(graph, operand, &wide, place);
 }
 
 // What the node computes of lines it computes of images then. Sets *changed; false: out of memory.
@@ -143,17 +142,12 @@ static struct node *common_transpose(const struct node *node)
 
 static bool compute_before(struct graph *graph, struct node *node, const struct node *transpose, size_t place)
 {
-    void *attrs = wnn_op_copy_attrs(&graph->arena, WNN_OP_transpose, transpose->attrs);
-    struct node *same = attrs ? add_same(graph, node, &transpose->in[0]->type.shape, place) : NULL;
+    struct node *same = add_same(graph, node, &transpose->in[0]->type.shape, place);
     if (!same)
         return false;
     for (unsigned i = 0; i < node->in_count; i++)
         same->in[i] = !node->in[i] || is_single(node->in[i]) ? node->in[i] : node->in[i]->producer->in[0];
-    node->op = WNN_OP_transpose;
-    node->attrs = attrs;
-    node->in[0] = same->out[0];
-    node->in_count = 1;
-    return true;
+    return wnn_rewrite_become_transpose(graph, node, same->out[0], wnn_rewrite_order_of(transpose).data);
 }
 
 // By operand: whether all that is done with it is moving, at once or behind operators of which that is true.

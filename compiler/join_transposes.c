@@ -16,10 +16,8 @@ static struct node *only_producer(const struct node *node, enum op op)
 static bool join(struct graph *graph, struct node *node, struct operand *in, const struct rewrite_move *move,
                  size_t place)
 {
-    struct descriptor type = {in->type.type, move->split};
-    struct node *split = wnn_rewrite_add_reshape(graph, in, &type, place);
-    struct operand *moved =
-        split ? wnn_rewrite_transpose(graph, split->out[0], move->permutation, place) : NULL;
+    struct operand *split = wnn_rewrite_reshape(graph, in, &move->split, place);
+    struct operand *moved = wnn_rewrite_transpose(graph, split, move->permutation, place);
     return moved && wnn_rewrite_become_reshape(graph, node, moved);
 }
 

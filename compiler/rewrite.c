@@ -136,9 +136,21 @@ struct node *wnn_rewrite_add_reshape(struct graph *graph, struct operand *in, co
     return wnn_rewrite_add(graph, WNN_OP_reshape, in, out, attrs, before);
 }
 
+struct operand *wnn_rewrite_reshape(struct graph *graph, struct operand *in, const struct shape *shape,
+                                    size_t before)
+{
+    if (!in)
+        return NULL;
+    const struct descriptor type = {in->type.type, *shape};
+    struct node *node = wnn_rewrite_add_reshape(graph, in, &type, before);
+    return node ? node->out[0] : NULL;
+}
+
 struct operand *wnn_rewrite_transpose(struct graph *graph, struct operand *in, const uint32_t *permutation,
                                       size_t before)
 {
+    if (!in)
+        return NULL;
     struct descriptor type = {in->type.type, {in->type.shape.rank, {0}}};
     for (unsigned d = 0; d < type.shape.rank; d++)
         type.shape.dim[d] = in->type.shape.dim[permutation[d]];
@@ -156,6 +168,19 @@ bool wnn_rewrite_become_reshape(struct graph *graph, struct node *node, struct o
     if (!attrs || !wnn_rewrite_list(graph, &attrs->newShape, shape->dim, shape->rank))
         return false;
     node->op = WNN_OP_reshape;
+    node->attrs = attrs;
+    node->in[0] = in;
+    node->in_count = 1;
+    return true;
+}
+
+bool wnn_rewrite_become_transpose(struct graph *graph, struct node *node, struct operand *in,
+                                  const uint32_t *permutation)
+{
+    WNNTransposeOptions *attrs = wnn_rewrite_attrs(graph, WNN_OP_transpose);
+    if (!attrs || !wnn_rewrite_list(graph, &attrs->permutation, permutation, in->type.shape.rank))
+        return false;
+    node->op = WNN_OP_transpose;
     node->attrs = attrs;
     node->in[0] = in;
     node->in_count = 1;

@@ -48,12 +48,17 @@ struct node *wnn_rewrite_add(struct graph *graph, enum op op, struct operand *in
 struct node *wnn_rewrite_add_reshape(struct graph *graph, struct operand *in, const struct descriptor *out,
                                      size_t before);
 
-// The result of such a node; NULL when memory runs out.
+// The results of such nodes; NULL when memory runs out, or has run out for `in`.
+struct operand *wnn_rewrite_reshape(struct graph *graph, struct operand *in, const struct shape *shape,
+                                    size_t before);
 struct operand *wnn_rewrite_transpose(struct graph *graph, struct operand *in, const uint32_t *permutation,
                                       size_t before);
 
-// The node makes output 0 of the operand by giving it another shape from now on. False: out of memory.
+// The node makes output 0 of the operand by giving it another shape, or another order of its dimensions, from
+// now on. False: out of memory.
 bool wnn_rewrite_become_reshape(struct graph *graph, struct node *node, struct operand *in);
+bool wnn_rewrite_become_transpose(struct graph *graph, struct node *node, struct operand *in,
+                                  const uint32_t *permutation);
 
 // Moves the nodes from number `old_count` on to where they belong, in the order in which they were added.
 bool wnn_rewrite_order(struct pass_context *context, struct graph *graph, size_t old_count);

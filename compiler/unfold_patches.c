@@ -14,17 +14,9 @@ enum {
     MIN_WORK = 1 << 18, // multiplications
 };
 
-static struct operand *transpose(struct graph *graph, struct operand *in, const uint32_t *permutation,
-                                 size_t place)
-{
-    return in ? wnn_rewrite_transpose(graph, in, permutation, place) : NULL;
-}
-
 static struct operand *reshape(struct graph *graph, struct operand *in, struct shape shape, size_t place)
 {
-    struct node *node =
-        in ? wnn_rewrite_add_reshape(graph, in, &(struct descriptor){in->type.type, shape}, place) : NULL;
-    return node ? node->out[0] : NULL;
+    return wnn_rewrite_reshape(graph, in, &shape, place);
 }
 
 static struct operand *expand(struct graph *graph, struct operand *in, struct shape shape, size_t place)
@@ -68,14 +60,7 @@ static bool finish(struct graph *graph, struct node *node, const struct image *t
         return wnn_rewrite_become_reshape(graph, node, pixels);
     struct operand *image =
         reshape(graph, pixels, (struct shape){4, {to->batches, to->height, to->width, to->channels}}, place);
-    if (!image)
-        return false;
-    node->in[0] = image;
-    node->in_count = 1;
-    WNNTransposeOptions *attrs = wnn_rewrite_attrs(graph, WNN_OP_transpose);
-    node->op = WNN_OP_transpose;
-    node->attrs = attrs;
-    return attrs && wnn_rewrite_list(graph, &attrs->permutation, wnn_layout_axis, 4);
+    return image && wnn_rewrite_become_transpose(graph, node, image, wnn_layout_axis);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -93,7 +78,7 @@ static bool unfold(struct graph *graph, struct node *node, const struct convolut
     struct shape split = from->nhwc ? (struct shape){6, {n, h, y, w, x, channels}}
                                     : (struct shape){6, {n, channels, h, y, w, x}};
     struct operand *patches = reshape(graph, node->in[0], split, place);
-    patches = transpose(graph, patches, from->nhwc ? last : first, place);
+    patches = wnn_rewrite_transpose(graph, patches, from->nhwc ? last : first, place);
     patches = reshape(graph, patches, (struct shape){2, {n * h * w, terms}}, place);
     // A row of the filter has its terms in the order in which a patch has them.
     uint32_t order[4] = {axes[0], axes[1], axes[2], axes[3]};
@@ -102,7 +87,7 @@ static bool unfold(struct graph *graph, struct node *node, const struct convolut
         order[2] = axes[3];
         order[3] = axes[1];
     }
-    struct operand *rows = transpose(graph, node->in[1], order, place);
+    struct operand *rows = wnn_rewrite_transpose(graph, node->in[1], order, place);
     rows = reshape(graph, rows, (struct shape){2, {filter->outputs, terms}}, place);
     struct operand *pixels = multiply(graph, node, patches, rows, true, node->in[2], place);
     return finish(graph, node, to, pixels, place);
@@ -122,10 +107,10 @@ static bool unfold_transposed(struct graph *graph, struct node *node, const stru
     uint32_t n = from->batches, h = from->height, w = from->width, y = filter->height, x = filter->width,
              block = y * x * to->channels;
     struct operand *pixels =
-        from->nhwc ? node->in[0] : transpose(graph, node->in[0], wnn_layout_permutation, place);
+        from->nhwc ? node->in[0] : wnn_rewrite_transpose(graph, node->in[0], wnn_layout_permutation, place);
     pixels = reshape(graph, pixels, (struct shape){2, {n * h * w, from->channels}}, place);
     const uint32_t order[4] = {axes[1], axes[2], axes[3], axes[0]};
-    struct operand *rows = transpose(graph, node->in[1], order, place), *bias = node->in[2];
+    struct operand *rows = wnn_rewrite_transpose(graph, node->in[1], order, place), *bias = node->in[2];
     rows = reshape(graph, rows, (struct shape){2, {from->channels, block}}, place);
     if (bias) {
         bias = expand(graph, bias, (struct shape){2, {y * x, to->channels}}, place);
@@ -135,7 +120,7 @@ static bool unfold_transposed(struct graph *graph, struct node *node, const stru
     }
     struct operand *blocks = multiply(graph, node, pixels, rows, false, bias, place);
     blocks = reshape(graph, blocks, (struct shape){6, {n, h, w, y, x, to->channels}}, place);
-    blocks = transpose(graph, blocks, apart, place);
+    blocks = wnn_rewrite_transpose(graph, blocks, apart, place);
     return finish(graph, node, to, blocks, place);
 }
 

@@ -924,8 +924,8 @@ static uint64_t max_bytes(void *state)
     return (visible < gpu->can.allocation ? visible : gpu->can.allocation) / 4 * 4 - 1;
 }
 
-// Kernels for channels that come second compute an element at a time; a dispatch more takes microseconds.
-// Where channels come second, an invocation that computes an element waits for each of its terms.
+// Kernels for channels that come second compute an element at a time, and wait for each of its terms; a
+// dispatch more takes microseconds.
 static bool prefers_nhwc(const struct node *node, uint32_t groups)
 {
     enum {

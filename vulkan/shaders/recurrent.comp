@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// gru and lstm, their cells too: what the state adds to the gates, and the new state. LANES invocations share a product of
-// a line of the weights with the state, for ROWS rows of the batch at once.
+// gru and lstm, their cells too: what the state adds to the gates, and the new state. LANES invocations share a product
+// of a line of the weights with the state, for ROWS rows of the batch at once.
 //
 // ALONE: a work group goes through STEPS steps of a row in a direction by itself, with states and gates in `work` or,
-// SHARED, in shared memory between the first and the last step. Otherwise work groups share a step among them by units, each of
-// which has an element of every gate; PHASE says whether that is all of the step (0) or, for a gru whose new state
-// needs the reset state of all units, the update and reset gates (1) or the rest (2).
+// SHARED, in shared memory between the first and the last step. Otherwise work groups share a step among them by units,
+// each of which has an element of every gate; PHASE says whether that is all of the step (0) or, for a gru whose new
+// state needs the reset state of all units, the update and reset gates (1) or the rest (2).
 //
 // A NUMBER is a float, or a pair of them whose sum counts; states are floats.
 
