@@ -5,6 +5,7 @@
 #include "conformance/backends.h"
 #include "conformance/reference/reference.h"
 #include "conformance/test.h"
+#include "conformance/unit/processor.h"
 #include "conformance/vector.h"
 #include "runtime/backends.h"
 #include "runtime/context.h"
@@ -536,6 +537,7 @@ static void *allocate_zeroed(size_t size)
 
 int main(int count, char **arguments)
 {
+    play_processor();
     cJSON_InitHooks(&(cJSON_Hooks){allocate_zeroed, free});
     struct program program = {.backend = "cpu"};
     if (!read_options(&program, count, arguments))

@@ -72,13 +72,13 @@ static void list_instructions(struct text *text)
     LIST("AVX2", WNN_CPU_HAS("avx2"));
     LIST("FMA", WNN_CPU_HAS("fma"));
     LIST("F16C", avx2);
-    LIST("AVX-VNNI", wnn_has_avx_vnni() && !WNN_CPU_HAS("avx512vnni"));
+    LIST("AVX-VNNI", wnn_has_avx_vnni() && !wnn_has_avx512_vnni());
     LIST("AVX-512F", avx2 && WNN_CPU_HAS("avx512f"));
     LIST("AVX-512DQ", avx2 && WNN_CPU_HAS("avx512dq"));
     LIST("AVX-512BW", avx2 && WNN_CPU_HAS("avx512bw"));
     LIST("AVX-512VL", avx2 && WNN_CPU_HAS("avx512vl"));
-    LIST("AVX-512VBMI", avx2 && WNN_CPU_HAS("avx512vbmi"));
-    LIST("AVX-512VNNI", avx2 && WNN_CPU_HAS("avx512vnni"));
+    LIST("AVX-512VBMI", wnn_has_avx512_vbmi());
+    LIST("AVX-512VNNI", wnn_has_avx512_vnni());
     LIST("AMX-TILE", wnn_has_amx());
     LIST("AMX-INT8", wnn_has_amx());
 #undef LIST

@@ -12,6 +12,8 @@
 #ifndef LIB_ISA_H_
 #define LIB_ISA_H_
 
+#include <stdbool.h>
+
 #if defined(__has_feature)
 #if __has_feature(memory_sanitizer)
 #define WNN_PLAIN 1
@@ -38,13 +40,21 @@ enum isa {
     WNN_ISA_AVX512, // AVX-512 F, BW, DQ and VL
 };
 
+// What is used of what the processor has. Only tests set it, before anything else, so that kernels for other
+// processors run on this one.
+extern struct isa_limit {
+    enum isa best;
+    bool alone; // none of the extensions that some processors have beside it
+} wnn_isa_limit;
+
 // The best that the processor has.
 static inline enum isa wnn_isa(void)
 {
-    if (!WNN_CPU_HAS("avx2") || !WNN_CPU_HAS("fma"))
+    enum isa best = wnn_isa_limit.best;
+    if (best < WNN_ISA_AVX2 || !WNN_CPU_HAS("avx2") || !WNN_CPU_HAS("fma"))
         return WNN_ISA_ANY;
-    return WNN_CPU_HAS("avx512f") && WNN_CPU_HAS("avx512bw") && WNN_CPU_HAS("avx512dq") &&
-                   WNN_CPU_HAS("avx512vl")
+    return best >= WNN_ISA_AVX512 && WNN_CPU_HAS("avx512f") && WNN_CPU_HAS("avx512bw") &&
+                   WNN_CPU_HAS("avx512dq") && WNN_CPU_HAS("avx512vl")
                ? WNN_ISA_AVX512
                : WNN_ISA_AVX2;
 }

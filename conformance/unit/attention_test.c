@@ -366,7 +366,7 @@ int main(int argc, char **argv)
     cases_begin(argc - (on_vulkan || on_cpu), argv + (on_vulkan || on_cpu));
     if (on_vulkan && !has_device())
         return cases_skip("there is no device");
-    CASE(test_random(backend, on_vulkan || getenv("WNN_EMULATED") ? 24 : 160, 1));
+    CASE(test_random(backend, on_vulkan ? 24 : 160, 1));
     CASE(test_long(backend));
     CASE(test_many_rows(backend));
     if (on_vulkan) {

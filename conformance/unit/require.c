@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/unit/require.h"
 
+#include "conformance/unit/processor.h"
+
 #include <fnmatch.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -26,6 +28,7 @@ static struct {
 
 void cases_begin(int argc, char **argv)
 {
+    play_processor();
     cases.list = argc > 1 && strcmp(argv[1], "--list") == 0;
     cases.patterns = argv + 1 + cases.list;
     cases.process = getpid();

@@ -211,8 +211,8 @@ WNN_TARGET_AVX512 static void look_up_16(char *to, const char *row, size_t size,
 
 static bool can_look_up(const struct gather *g, size_t bytes)
 {
-    return g->size <= LOOKED_UP && wnn_isa() == WNN_ISA_AVX512 &&
-           (bytes == 2 || (bytes == 1 && WNN_CPU_HAS("avx512vbmi")));
+    return g->size <= LOOKED_UP &&
+           ((bytes == 2 && wnn_isa() == WNN_ISA_AVX512) || (bytes == 1 && wnn_has_avx512_vbmi()));
 }
 
 WNN_INLINE void look_up_rows(const struct gather *g, struct writer *writer, size_t row, size_t last,

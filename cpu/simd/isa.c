@@ -31,7 +31,7 @@ bool wnn_has_avx_vnni(void)
     if (known == 0) {
         unsigned eax, ebx, ecx, edx;
         bool has = __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) && eax >> 4 & 1;
-        known = has && wnn_isa() >= WNN_ISA_AVX2 ? 2 : 1;
+        known = has && wnn_isa() >= WNN_ISA_AVX2 && !wnn_isa_limit.alone ? 2 : 1;
         atomic_store_explicit(&answer, known, memory_order_relaxed);
     }
     return known == 2;

@@ -119,7 +119,12 @@ typedef void (*wnn_loop_body)(void *argument, size_t begin, size_t end);
 // Extensions of this processor that few kernels have variants for.
 static inline bool wnn_has_avx512_vnni(void)
 {
-    return wnn_isa() == WNN_ISA_AVX512 && WNN_CPU_HAS("avx512vnni");
+    return wnn_isa() == WNN_ISA_AVX512 && !wnn_isa_limit.alone && WNN_CPU_HAS("avx512vnni");
+}
+
+static inline bool wnn_has_avx512_vbmi(void)
+{
+    return wnn_isa() == WNN_ISA_AVX512 && !wnn_isa_limit.alone && WNN_CPU_HAS("avx512vbmi");
 }
 
 bool wnn_has_avx_vnni(void);

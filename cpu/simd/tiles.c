@@ -35,6 +35,8 @@ static bool find_amx(void)
         STATES = 3 << 17 // configuration and data
     };
     unsigned eax, ebx, ecx, edx, low, high;
+    if (wnn_isa() < WNN_ISA_AVX512 || wnn_isa_limit.alone)
+        return false;
     if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || !(ecx & OSXSAVE))
         return false;
     if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) || !(edx & TILE) || !(edx & INT8))
