@@ -150,6 +150,12 @@ struct backend {
     // with them in the preferred place that whatever has to be transposed for it is worth it. NULL: none is.
     bool (*prefers_nhwc)(const struct node *node, uint32_t groups);
 
+    // (optional, both or none) Whether products of so many columns each, with constant weights and the same
+    // input as this one, are faster as one product of several matrices (stack_products.h); and whether the
+    // parts that a product is used in are faster as products of their own (split_products.c).
+    bool (*stacks_products)(const struct node *node, uint32_t columns);
+    bool (*splits_product)(const struct node *node, unsigned parts);
+
     // Whether convolutions of windows that are side by side are faster as products of matrices with
     // transposes around them (unfold_patches.c).
     bool unfolds_patches;

@@ -25,6 +25,8 @@
     PASS(FUSE_PADDING, fuse_padding, CHECKED)                                                                \
     PASS(FOLD_BATCH_NORMALIZATION, fold_batch_normalization, LOOSE)                                          \
     PASS(FUSE_ROTARY, fuse_rotary, LOOSE)                                                                    \
+    PASS(SPLIT_PRODUCTS, split_products, EXACT)                                                              \
+    PASS(JOIN_PRODUCTS, join_products, EXACT)                                                                \
     PASS(FUSE_ATTENTION, fuse_attention, LOOSE)                                                              \
     PASS(GROUP_ROWS, group_rows, EXACT)                                                                      \
     PASS(FUSE_BIAS, fuse_bias, LOOSE)                                                                        \
@@ -77,6 +79,8 @@ static const unsigned char order[] = {
     FUSE_PADDING,
     FOLD_BATCH_NORMALIZATION,
     FUSE_ROTARY,
+    SPLIT_PRODUCTS,
+    JOIN_PRODUCTS,
     FUSE_ATTENTION,
     GROUP_ROWS,
     FUSE_BIAS,

@@ -206,6 +206,52 @@ static bool turn_before(struct graph *graph, struct node *rotary, const uint32_t
     return true;
 }
 
+// Goes back over a transpose, and a reshape behind it that only leaves out dimensions of 1 or adds such.
+static bool before_transpose(struct graph *graph, const struct node *attention, struct operand **operand,
+                             uint32_t *order)
+{
+    const struct node *transpose = (*operand)->producer;
+    const struct shape *to = &(*operand)->type.shape;
+    uint32_t from[WNN_MAX_RANK], place[WNN_MAX_RANK];
+    struct shape source = {.rank = to->rank};
+    unsigned last = 0, ones = 0;
+    if (transpose && transpose->op == WNN_OP_transpose) {
+        for (unsigned d = 0; d < to->rank; d++)
+            order[d] = wnn_rewrite_order_of(transpose).data[order[d]];
+        *operand = transpose->in[0];
+        return true;
+    }
+    if (!transpose || transpose->op != WNN_OP_reshape || !(transpose = transpose->in[0]->producer) ||
+        transpose->op != WNN_OP_transpose)
+        return true;
+    const struct shape *turned = &transpose->out[0]->type.shape;
+    for (unsigned d = 0; d < to->rank; d++) {
+        place[d] = ones;
+        from[d] = WNN_MAX_RANK; // of a dimension of 1
+        if (to->dim[d] == 1) {
+            source.dim[ones++] = 1;
+            continue;
+        }
+        while (last < turned->rank && turned->dim[last] == 1)
+            last++;
+        if (last == turned->rank || turned->dim[last] != to->dim[d])
+            return true;
+        from[d] = wnn_rewrite_order_of(transpose).data[last++];
+    }
+    for (unsigned d = 0; d < to->rank; d++) {
+        if (from[d] == WNN_MAX_RANK)
+            continue;
+        place[d] = ones;
+        for (unsigned other = 0; other < to->rank; other++)
+            place[d] += from[other] < from[d];
+        source.dim[place[d]] = to->dim[d];
+    }
+    for (unsigned d = 0; d < to->rank; d++)
+        order[d] = place[order[d]];
+    *operand = wnn_rewrite_reshape(graph, transpose->in[0], &source, attention->index);
+    return *operand != NULL;
+}
+
 // What an input, made of the operand by nodes of one input, is a transpose of, and in which order it has its
 // dimensions.
 static bool take_input(struct graph *graph, struct node *attention, unsigned input,
@@ -214,17 +260,17 @@ static bool take_input(struct graph *graph, struct node *attention, unsigned inp
     double *scale = &((struct attention_attrs *)attention->attrs)->scale;
     bool scales = input < 2; // not the values
     operand = scales ? before_scales(operand, scale) : operand;
-    const struct node *transpose = operand->producer;
     unsigned rank = operand->type.shape.rank;
     const uint32_t *before;
     uint32_t order[WNN_MAX_RANK];
     bool failed = false;
     for (unsigned d = 0; d < rank; d++)
         order[d] = d;
-    if (transpose && transpose->op == WNN_OP_transpose) {
-        memcpy(order, wnn_rewrite_order_of(transpose).data, rank * sizeof order[0]);
-        operand = transpose->in[0];
-        if (scales && transpose->out[0]->uses == 1)
+    for (const struct operand *behind = NULL; behind != operand;) {
+        behind = operand;
+        if (!before_transpose(graph, attention, &operand, order))
+            return false;
+        if (scales && behind != operand && behind->uses == 1)
             operand = before_scales(operand, scale);
     }
     struct node *rotary = operand->producer;

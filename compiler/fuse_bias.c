@@ -34,9 +34,7 @@ static struct operand *flatten(struct graph *graph, struct operand *operand, siz
 {
     const struct shape shape = rows ? (struct shape){.rank = 2, .dim = {(uint32_t)rows, (uint32_t)columns}}
                                     : (struct shape){.rank = 1, .dim = {(uint32_t)columns}};
-    return wnn_shape_equal(&shape, &operand->type.shape)
-               ? operand
-               : wnn_rewrite_reshape(graph, operand, &shape, before);
+    return wnn_rewrite_reshape(graph, operand, &shape, before);
 }
 
 // `add` becomes the reshape of a gemm, or the gemm.

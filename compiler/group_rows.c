@@ -23,14 +23,6 @@ static bool fits(const struct node *matmul, const struct rewrite_repeated *found
     return true;
 }
 
-static struct operand *reshaped(struct graph *graph, struct operand *operand, const struct shape *shape,
-                                size_t before)
-{
-    if (wnn_shape_equal(&operand->type.shape, shape))
-        return operand;
-    return wnn_rewrite_reshape(graph, operand, shape, before);
-}
-
 // The shape of x or the result with the rows of matrices that meet the same one below each other.
 static struct shape grouped(const struct shape *shape, uint32_t times)
 {
@@ -46,10 +38,10 @@ static bool group(struct graph *graph, struct node *matmul, const struct rewrite
     struct descriptor type = {result->type.type, grouped(&result->type.shape, found->times)};
     struct shape rows = grouped(&matmul->in[0]->type.shape, found->times);
     struct operand **in = wnn_arena_allocate(&graph->arena, 2 * sizeof in[0]);
-    struct operand *y = reshaped(graph, found->source, &found->shape, matmul->index);
+    struct operand *y = wnn_rewrite_reshape(graph, found->source, &found->shape, matmul->index);
     if (y && found->transpose)
         y = wnn_rewrite_transpose(graph, y, wnn_rewrite_order_of(found->transpose).data, matmul->index);
-    struct operand *x = reshaped(graph, matmul->in[0], &rows, matmul->index);
+    struct operand *x = wnn_rewrite_reshape(graph, matmul->in[0], &rows, matmul->index);
     struct operand *product = wnn_graph_add_operand(graph, &type);
     struct node *after =
         product ? wnn_rewrite_add_reshape(graph, product, &result->type, matmul->index + 1u) : NULL;

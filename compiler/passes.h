@@ -73,6 +73,12 @@ bool wnn_fuse_padding(struct pass_context *context, struct graph *graph);
 // fold_batch_normalization.c: multiplies factors and offsets per channel into weights and biases.
 bool wnn_fold_batch_normalization(struct pass_context *context, struct graph *graph);
 
+// split_products.c: computes the parts of a product that are used apart one by one.
+bool wnn_split_products(struct pass_context *context, struct graph *graph);
+
+// join_products.c: computes what attention reads of one input at once.
+bool wnn_join_products(struct pass_context *context, struct graph *graph);
+
 // fuse_attention.c: replaces the products and the softmax between them by one operator.
 bool wnn_fuse_attention(struct pass_context *context, struct graph *graph);
 

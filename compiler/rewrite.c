@@ -139,8 +139,8 @@ struct node *wnn_rewrite_add_reshape(struct graph *graph, struct operand *in, co
 struct operand *wnn_rewrite_reshape(struct graph *graph, struct operand *in, const struct shape *shape,
                                     size_t before)
 {
-    if (!in)
-        return NULL;
+    if (!in || wnn_shape_equal(&in->type.shape, shape))
+        return in;
     const struct descriptor type = {in->type.type, *shape};
     struct node *node = wnn_rewrite_add_reshape(graph, in, &type, before);
     return node ? node->out[0] : NULL;
@@ -329,14 +329,41 @@ static bool exchanges_matrices(const struct node *node)
     return last;
 }
 
+// Whether shapes of matrices are the same but for dimensions of 1 in front of these.
+static bool same_matrices(const struct shape *a, const struct shape *b)
+{
+    unsigned i = 0, j = 0;
+    if (a->rank < 2 || b->rank < 2 || a->dim[a->rank - 2] != b->dim[b->rank - 2])
+        return false;
+    for (;;) {
+        while (i < a->rank && a->dim[i] == 1)
+            i++;
+        while (j < b->rank && b->dim[j] == 1)
+            j++;
+        if (i == a->rank || j == b->rank)
+            return i == a->rank && j == b->rank && a->dim[i - 1] == b->dim[j - 1];
+        if (a->dim[i++] != b->dim[j++])
+            return false;
+    }
+}
+
+// The transpose of the last two dimensions that a node is, or gives other dimensions of 1.
+static struct node *find_exchange(struct node *node)
+{
+    if (node && node->op == WNN_OP_reshape && node->in[0]->producer &&
+        same_matrices(&node->in[0]->type.shape, &node->out[0]->type.shape))
+        node = node->in[0]->producer;
+    return exchanges_matrices(node) ? node : NULL;
+}
+
 // The only dimension that grows must be the third from the end; before a reshape that joins it with the one
 // in front, or without one.
 bool wnn_rewrite_find_repeated(struct operand *operand, struct rewrite_repeated *found, const char **reason)
 {
     struct node *node = operand->producer;
-    *found = (struct rewrite_repeated){.transpose = exchanges_matrices(node) ? node : NULL};
+    *found = (struct rewrite_repeated){.transpose = find_exchange(node)};
     if (found->transpose)
-        node = node->in[0]->producer;
+        node = found->transpose->in[0]->producer;
     const struct node *joined = node && node->op == WNN_OP_reshape ? node : NULL;
     const struct node *expand = joined ? joined->in[0]->producer : node;
     *reason = NULL;
@@ -363,5 +390,5 @@ bool wnn_rewrite_find_repeated(struct operand *operand, struct rewrite_repeated 
     found->shape.rank--;
     memmove(found->shape.dim + rank - 3, found->shape.dim + rank - 2, 2 * sizeof flat.dim[0]);
     *reason = "the repetitions are not joined with the dimension in front of them";
-    return found->times > 1 && wnn_shape_equal(&joined->out[0]->type.shape, &flat);
+    return found->times > 1 && same_matrices(&joined->out[0]->type.shape, &flat);
 }

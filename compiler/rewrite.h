@@ -48,7 +48,8 @@ struct node *wnn_rewrite_add(struct graph *graph, enum op op, struct operand *in
 struct node *wnn_rewrite_add_reshape(struct graph *graph, struct operand *in, const struct descriptor *out,
                                      size_t before);
 
-// The results of such nodes; NULL when memory runs out, or has run out for `in`.
+// The results of such nodes, or the operand itself if it has that shape; NULL when memory runs out, or has
+// run out for `in`.
 struct operand *wnn_rewrite_reshape(struct graph *graph, struct operand *in, const struct shape *shape,
                                     size_t before);
 struct operand *wnn_rewrite_transpose(struct graph *graph, struct operand *in, const uint32_t *permutation,

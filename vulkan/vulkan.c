@@ -939,6 +939,32 @@ static bool prefers_nhwc(const struct node *node, uint32_t groups)
            wnn_op_work((enum op)node->op, node->in, &node->out[0]->type, 1, node->attrs) > MUCH_WORK;
 }
 
+static size_t rows_of(const struct node *product)
+{
+    const struct shape *shape = &product->out[0]->type.shape;
+    return wnn_shape_elements(shape) / shape->dim[shape->rank - 1];
+}
+
+// One product keeps all processors busy; where several are beside each other, each waits for memory by
+// itself.
+static bool stacks_products(const struct node *node, uint32_t columns)
+{
+    enum {
+        FEW_ROWS = 16 // of which kernels read each matrix as fast as memory is
+    };
+    size_t rows = rows_of(node), bytes = wnn_dtype_bytes(node->out[0]->type.type, rows * columns);
+    return rows > FEW_ROWS && bytes % (4 * sizeof(uint32_t)) == 0; // all begin with whole quads
+}
+
+// Two halves are computed together, along with what joins them (wnn_units_pair).
+static bool splits_product(const struct node *node, unsigned parts)
+{
+    enum {
+        SMALL = 1 << 20 // results
+    };
+    return parts == 2 || wnn_shape_elements(&node->out[0]->type.shape) <= SMALL;
+}
+
 // Images that are pooled whole are reductions, which read them as they lie.
 static bool any_layout(const struct node *node)
 {
@@ -951,6 +977,8 @@ const struct backend wnn_backend_vulkan = {
     .create = create_vulkan,
     .preferred_layout = WNNInputOperandLayout_NHWC,
     .prefers_nhwc = prefers_nhwc,
+    .stacks_products = stacks_products,
+    .splits_product = splits_product,
     .unfolds_patches = true,
     .any_layout = any_layout,
     .views = true,

@@ -210,6 +210,16 @@ static bool any_layout(const struct node *node)
     return wnn_ops[node->op].class == CLASS_POOLING;
 }
 
+static bool stacks_products(const struct node *node, uint32_t columns)
+{
+    return wnn_shape_elements(&node->out[0]->type.shape) >= (size_t)8 * columns; // as many rows
+}
+
+static bool splits_product(const struct node *node, unsigned parts)
+{
+    return node->op == WNN_OP_gemm || parts == 2;
+}
+
 static void see_dump(WNNContext context, const struct pass_case *test, struct dump *dump)
 {
     struct model model;
@@ -229,8 +239,12 @@ static bool is_strict(const struct pass_case *test)
 // Whether the case is one of the backend that takes what the processor's does not.
 static bool is_taken(const struct pass_case *test)
 {
-    return strcmp(test->pass, "attach_chains") == 0 || strcmp(test->pass, "unfold_patches") == 0 ||
-           strstr(test->name, "any layout");
+    static const char *const passes[] = {"attach_chains", "join_products", "split_products",
+                                         "unfold_patches"};
+    for (unsigned i = 0; i < sizeof passes / sizeof passes[0]; i++)
+        if (strcmp(test->pass, passes[i]) == 0)
+            return true;
+    return strstr(test->name, "any layout");
 }
 
 static void run_case(WNNContext context, WNNContext taker, const struct pass_case *test, bool print)
@@ -401,6 +415,8 @@ int main(int argc, char **argv)
     taking.fuses_chains = true;
     taking.any_layout = any_layout;
     taking.unfolds_patches = true;
+    taking.stacks_products = stacks_products;
+    taking.splits_product = splits_product;
     REQUIRE_EQUAL_INT(wnn_create_context_on(&taking, &descriptor, &taker), WNNStatus_Success);
     char *text = read_file(argv[1]), *at = text;
     struct pass_case test;
