@@ -223,7 +223,7 @@ static void test_random(WNNContext context, WNNContext cpu, unsigned count, uint
 static void test_nothing_moves(WNNContext context, WNNContext cpu)
 {
     for (unsigned form = 0; form < FORMS; form++)
-        for (unsigned variant = 0; variant < 8; variant++) {
+        for (unsigned variant = 0; variant < 4; variant++) {
             const struct projection p = {.form = (enum form)form,
                                          .batch = 1 + variant % 2,
                                          .rows = 40,
@@ -232,7 +232,7 @@ static void test_nothing_moves(WNNContext context, WNNContext cpu)
                                          .depth = 32,
                                          .gemm = variant & 2,
                                          .turned = variant & 2,
-                                         .rows_added = variant & 4 ? 5 : 0,
+                                         .rows_added = variant & 1 ? 5 : 0,
                                          .splits = variant & 1,
                                          .scaled = variant & 1,
                                          .seed = variant};
@@ -272,17 +272,17 @@ static void test_gated(WNNContext context, WNNContext cpu)
 
 static void cases(WNNContext context, WNNContext cpu)
 {
-    CASE(test_random(context, cpu, 60, 1));
+    CASE(test_random(context, cpu, 24, 1));
     CASE(test_nothing_moves(context, cpu));
     CASE(test_gated(context, cpu));
 }
 
 static void minimal_cases(WNNContext context, WNNContext cpu)
 {
-    CASE_AS("random on the minimum", test_random(context, cpu, 30, 2));
+    CASE_AS("random on the minimum", test_random(context, cpu, 10, 2));
     WNNContext matrices = create_on(find_backend("vulkan-matrices"));
     REQUIRE(matrices);
-    CASE_AS("random on matrix units", test_random(matrices, cpu, 30, 3));
+    CASE_AS("random on matrix units", test_random(matrices, cpu, 10, 3));
     CASE_AS("nothing moves on matrix units", test_nothing_moves(matrices, cpu));
     wnnContextRelease(matrices);
 }
