@@ -51,6 +51,8 @@ static bool build_layer_normalization(struct graph *graph, const struct match *m
                                       bool *fits);
 static bool build_rms_normalization(struct graph *graph, const struct match *match, struct node *node,
                                     bool *fits);
+static bool build_narrow_normalization(struct graph *graph, const struct match *match, struct node *node,
+                                       bool *fits);
 static bool build_hard_swish(struct graph *graph, const struct match *match, struct node *node, bool *fits);
 
 #define ERF_DIV            "add(erf(div(x,1.4142135623730951)),1)"
@@ -112,6 +114,8 @@ static const struct pattern patterns[] = {
     LAYER(SPREAD(SQUARE_MUL)),
     LAYER(SPREAD_POW(SQUARE_POW)),
     LAYER(SPREAD_POW(SQUARE_MUL)),
+    {"cast(layerNormalization(cast(x),s,b))", WNN_OP_layerNormalization, WNN_OP_layerNormalization,
+     build_narrow_normalization},
     RMS_OF(RMS, "x", "pow(x,2)"),
     RMS_OF(RMS, "x", "mul(x,x)"),
     RMS_OF(RMS_WIDE, "cast(x)", "pow(cast(x),2)"),
@@ -185,7 +189,7 @@ static bool match_inputs(const char *text, const struct node *node, bool swapped
 {
     for (unsigned i = 0; i < node->in_count; i++) {
         struct operand *in = node->in[swapped ? 1 - i : i];
-        if (!in || !match_operand(text, in, again, match))
+        if (in ? !match_operand(text, in, again, match) : !is_letter(text)) // whose operand is absent, too
             return false;
         text = skip(text);
         if (*text != (i + 1 == node->in_count ? ')' : ','))
@@ -353,6 +357,50 @@ static bool build_rms_normalization(struct graph *graph, const struct match *mat
     return wnn_rewrite_list(graph, &attrs->axes, axes.data, axes.count);
 }
 
+// Whether an operand is absent, or a constant of which the type has all numbers.
+static bool is_narrow(const struct operand *operand, WNNDataType type)
+{
+    bool narrow = !operand || wnn_rewrite_is_floats(operand);
+    for (size_t i = 0; operand && narrow && i < wnn_shape_elements(&operand->type.shape); i++) {
+        double value = wnn_rewrite_value(operand, i);
+        narrow = wnn_round_to_dtype(value, type) == value;
+    }
+    return narrow;
+}
+
+// The operand, if it is not absent, as one of the type, which is folded later. False: out of memory.
+static bool narrow(struct graph *graph, struct operand **operand, WNNDataType type, size_t place)
+{
+    if (!*operand)
+        return true;
+    struct cast_attrs *attrs = wnn_rewrite_attrs(graph, WNN_OP_cast);
+    const struct descriptor descriptor = {type, (*operand)->type.shape};
+    if (attrs)
+        attrs->dataType = type;
+    struct node *cast = wnn_rewrite_add(graph, WNN_OP_cast, *operand, &descriptor, attrs, place);
+    if (cast)
+        *operand = cast->out[0];
+    return cast != NULL;
+}
+
+// What is computed of float16 as float32: kernels do that anyway, and an epsilon need not be a float16.
+static bool build_narrow_normalization(struct graph *graph, const struct match *match, struct node *node,
+                                       bool *fits)
+{
+    const struct node *wide = match->node[1];
+    const WNNLayerNormalizationOptions *from = wide->attrs;
+    WNNLayerNormalizationOptions *options = node->attrs;
+    WNNDataType type = match->letter['x' - 'a']->type.type;
+    node->in[1] = match->letter['s' - 'a'];
+    node->in[2] = match->letter['b' - 'a'];
+    *fits = type == WNNDataType_Float16 && wide->out[0]->type.type == WNNDataType_Float32 &&
+            is_narrow(node->in[1], type) && is_narrow(node->in[2], type);
+    options->epsilon = from->epsilon;
+    return !*fits || (narrow(graph, &node->in[1], type, node->index) &&
+                      narrow(graph, &node->in[2], type, node->index) &&
+                      wnn_rewrite_list(graph, &options->axes, from->axes.data, from->axes.count));
+}
+
 static bool build_hard_swish(struct graph *graph, const struct match *match, struct node *node, bool *fits)
 {
     (void)graph;
@@ -428,6 +476,7 @@ bool wnn_recognize(struct pass_context *context, struct graph *graph)
     const struct pattern *possible[PATTERNS];
     size_t count = 0;
     bool changed = false;
+    size_t old_count = graph->node_count;
     for (size_t i = 0; i < graph->node_count; i++)
         has[graph->nodes[i]->op] = true;
     for (size_t j = 0; j < PATTERNS; j++)
@@ -440,8 +489,8 @@ bool wnn_recognize(struct pass_context *context, struct graph *graph)
     for (size_t i = graph->node_count; i-- > 0;) {
         struct node *root = graph->nodes[i];
         struct miss nearest = {.nodes = NEAR - 1};
-        if (root->out_count != 1 ||
-            (root->op != WNN_OP_mul && root->op != WNN_OP_div && root->op != WNN_OP_add))
+        if (root->out_count != 1 || (root->op != WNN_OP_mul && root->op != WNN_OP_div &&
+                                     root->op != WNN_OP_add && root->op != WNN_OP_cast))
             continue;
         const struct pattern *other = NULL; // the first that matches, but for what is not in its text
         bool fits = false;
@@ -469,5 +518,5 @@ bool wnn_recognize(struct pass_context *context, struct graph *graph)
         else if (!fits && nearest.pattern)
             explain(context, root, &nearest);
     }
-    return !changed || wnn_prune(context, graph);
+    return !changed || (wnn_rewrite_order(context, graph, old_count) && wnn_prune(context, graph));
 }

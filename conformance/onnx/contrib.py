@@ -165,6 +165,19 @@ def normalizations():
         "SkipSimplifiedLayerNormalization", block, "y,,,t", {"g": floats(8), "c": floats(8)}, epsilon=1e-5)
     yield "SimplifiedLayerNormalization", one(
         "SimplifiedLayerNormalization", {"x": floats(2, 4, 8)}, "y", {"g": floats(8)}, domain="", axis=-1)
+    # What is all the same, with an epsilon that float16 does not have.
+    x = np.zeros((3, 8), np.float16)
+    x[1] = np.linspace(-1, 1, 8)
+    g = np.linspace(0.5, 2, 8).astype(np.float16)
+    wide = x.astype(np.float64)
+    y = (wide - wide.mean(-1, keepdims=True)) / np.sqrt(wide.var(-1, keepdims=True) + 1e-12) * g
+    yield "LayerNormalization small epsilon", one("LayerNormalization", {"x": x}, "y", {"g": g}, domain="", epsilon=1e-12,
+                                                  expected={"y": y.astype(np.float16)}, tolerance=1e-3)
+    images = x.reshape(1, 3, 2, 4)
+    y = y / g * np.array([1, 2, 3])[:, None] + np.array([0, 1, 2])[:, None]
+    yield "InstanceNormalization small epsilon", one(
+        "InstanceNormalization", {"x": images}, "y", {"g": np.array([1, 2, 3], np.float16), "b": np.array([0, 1, 2], np.float16)},
+        domain="", epsilon=1e-12, expected={"y": y.reshape(images.shape).astype(np.float16)}, tolerance=1e-3)
     words = {"w": floats(9, 8), "p": floats(6, 8), "s": floats(2, 8), "g": floats(8), "b": floats(8)}
     ids = {"i": integers(0, 9, 2, 5, dtype=np.int32), "k": integers(0, 2, 2, 5, dtype=np.int32)}
     yield "EmbedLayerNormalization", one("EmbedLayerNormalization", ids, "y,m", words, "i,k,w,p,s,g,b", tolerance=1e-5)

@@ -89,6 +89,14 @@ void record_batch_normalization(struct call *c)
             c, 0, make_operand(r, x->type, wnnGraphBuilderBatchNormalization(r->builder, a, m, v, &options)));
 }
 
+// What is normalized, as float32 where the epsilon would be 0 as float16: a model means it for what is all
+// the same, of which float16 would make NaN.
+static struct tensor *widen(struct recording *r, struct tensor *x, double epsilon)
+{
+    bool vanishes = epsilon > 0 && epsilon < 0x1p-25;
+    return x && x->type == ONNX_FLOAT16 && vanishes ? cast(r, x, ONNX_FLOAT) : x;
+}
+
 void record_instance_normalization(struct call *c)
 {
     struct recording *r = c->r;
@@ -103,16 +111,15 @@ void record_instance_normalization(struct call *c)
         memcpy(dims, x->dims, sizeof dims);
     WNNInstanceNormalizationOptions options = WNN_INSTANCE_NORMALIZATION_OPTIONS_INIT;
     options.label = label_of(r);
-    options.scale = operand_of(r, input(c, 1));
-    options.bias = operand_of(r, input(c, 2));
     options.epsilon = get_float(c, "epsilon", 1e-5);
-    WNNOperand a = operand_of(r, reshape(r, x, 4, dims));
-    if (a && !r->failed)
-        set_output(
-            c, 0,
-            reshape(r,
-                    make_operand(r, x->type, wnnGraphBuilderInstanceNormalization(r->builder, a, &options)),
-                    x->rank, x->dims));
+    options.scale = operand_of(r, widen(r, input(c, 1), options.epsilon));
+    options.bias = operand_of(r, widen(r, input(c, 2), options.epsilon));
+    struct tensor *wide = widen(r, reshape(r, x, 4, dims), options.epsilon);
+    WNNOperand a = operand_of(r, wide);
+    if (!a || r->failed)
+        return;
+    WNNOperand y = wnnGraphBuilderInstanceNormalization(r->builder, a, &options);
+    set_output(c, 0, reshape(r, cast(r, make_operand(r, wide->type, y), x->type), x->rank, x->dims));
 }
 
 struct tensor *normalize(struct recording *r, struct tensor *x, size_t axis, struct tensor *scale,
@@ -124,7 +131,8 @@ struct tensor *normalize(struct recording *r, struct tensor *x, size_t axis, str
     uint32_t axes[MAX_RANK];
     for (size_t i = 0; i < count; i++)
         axes[i] = (uint32_t)(axis + i);
-    struct tensor *more[2] = {scale, bias};
+    struct tensor *wide = widen(r, x, epsilon),
+                  *more[2] = {widen(r, scale, epsilon), widen(r, bias, epsilon)};
     for (size_t i = 0; i < 2; i++)
         if (more[i] &&
             (more[i]->rank != count || memcmp(more[i]->dims, x->dims + axis, count * sizeof x->dims[0])))
@@ -135,10 +143,11 @@ struct tensor *normalize(struct recording *r, struct tensor *x, size_t axis, str
     options.epsilon = epsilon;
     options.scale = more[0] ? operand_of(r, more[0]) : NULL;
     options.bias = more[1] ? operand_of(r, more[1]) : NULL;
-    WNNOperand a = operand_of(r, x);
-    return a && !r->failed
-               ? make_operand(r, x->type, wnnGraphBuilderLayerNormalization(r->builder, a, &options))
-               : NULL;
+    WNNOperand a = operand_of(r, wide);
+    if (!a || r->failed)
+        return NULL;
+    WNNOperand y = wnnGraphBuilderLayerNormalization(r->builder, a, &options);
+    return cast(r, make_operand(r, wide->type, y), x->type);
 }
 
 // x / sqrt(mean(x^2) + epsilon) * scale; gives the divisor's reciprocal if `inverse` is not NULL.
