@@ -27,7 +27,7 @@ static inline uint32_t wnn_cut_size(const struct cut *cut)
 struct operand *wnn_cut_slice(struct graph *graph, struct operand *operand, const struct cut *cut,
                               size_t place);
 
-// Columns of a product of all rows of its input and one constant matrix, plus those of a row.
+// Columns of a product of all rows of its input and one constant matrix, and what a row adds to them.
 struct stacked_part {
     const struct node *product;
     struct operand *row; // a constant, or NULL
