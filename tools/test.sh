@@ -55,8 +55,9 @@ mkdir -p build-test
 rm -f build-test/*/meson-logs/testlog*.json
 export LSAN_OPTIONS="suppressions=$PWD/conformance/leaks.txt:print_suppressions=0"
 export ASAN_OPTIONS=detect_leaks=1:malloc_context_size=8:handle_sigill=1 TSAN_OPTIONS=halt_on_error=1
-# Tests on lavapipe compile many shaders and run each a few times: most of their time is LLVM's.
-export GALLIVM_PERF=nopt
+# Tests on lavapipe compile many shaders and run each a few times: most of their time is LLVM's. What one build has compiled
+# the others find, wherever home is.
+export GALLIVM_PERF=nopt MESA_SHADER_CACHE_DIR=$PWD/build-test/shaders
 
 # Where WNN_NON_TEMPORAL_BYTES is small, outputs are written past the caches (cpu/simd/non_temporal.h) that are too small for it
 # elsewhere, and where WNN_TABLE_ELEMENTS is, functions of float16 are looked up (cpu/elementwise/table.c).
