@@ -7,6 +7,7 @@
 #include "compiler/stack_products.h"
 
 enum {
+    LEAST = 3,        // keys and values alone do not keep a device busier than beside queries of more columns
     MAX_DISTANCE = 64 // nodes from the first product to the last
 };
 
@@ -58,7 +59,8 @@ bool wnn_join_products(struct pass_context *context, struct graph *graph)
         struct stacked_part parts[WNN_MAX_STACKED];
         struct operand *results[WNN_MAX_STACKED];
         unsigned found = find_products(graph, i, parts, results);
-        if (found < 2 || !context->backend->stacks_products(parts[0].product, wnn_cut_size(&parts[0].cut)))
+        if (found < LEAST ||
+            !context->backend->stacks_products(parts[0].product, wnn_cut_size(&parts[0].cut)))
             continue;
         if (!join(context, graph, parts, results, found, i))
             return wnn_fail_memory(context->error);
