@@ -452,10 +452,5 @@ bool wnn_fuse_attention(struct pass_context *context, struct graph *graph)
         if (mixed != root)
             mixed->out[0]->uses = 0; // what was transposed is not computed any more
     }
-    if (!changed)
-        return true;
-    if (!wnn_rewrite_order(context, graph, count))
-        return false;
-    wnn_graph_rewire(graph, NULL);
-    return wnn_prune(context, graph);
+    return !changed || wnn_rewrite_finish(context, graph, count);
 }

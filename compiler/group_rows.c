@@ -80,10 +80,5 @@ bool wnn_group_rows(struct pass_context *context, struct graph *graph)
             return wnn_fail_memory(context->error);
         changed |= good;
     }
-    if (!changed)
-        return true;
-    if (!wnn_rewrite_order(context, graph, count))
-        return false;
-    wnn_graph_rewire(graph, NULL);
-    return wnn_prune(context, graph);
+    return !changed || wnn_rewrite_finish(context, graph, count);
 }

@@ -65,10 +65,5 @@ bool wnn_join_products(struct pass_context *context, struct graph *graph)
         if (!join(context, graph, parts, results, found, i))
             return wnn_fail_memory(context->error);
     }
-    if (graph->node_count == count)
-        return true;
-    if (!wnn_rewrite_order(context, graph, count))
-        return false;
-    wnn_graph_rewire(graph, NULL);
-    return wnn_prune(context, graph);
+    return graph->node_count == count || wnn_rewrite_finish(context, graph, count);
 }

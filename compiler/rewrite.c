@@ -215,6 +215,14 @@ bool wnn_rewrite_order(struct pass_context *context, struct graph *graph, size_t
     return enough || wnn_fail_memory(context->error);
 }
 
+bool wnn_rewrite_finish(struct pass_context *context, struct graph *graph, size_t old_count)
+{
+    if (!wnn_rewrite_order(context, graph, old_count))
+        return false;
+    wnn_graph_rewire(graph, NULL);
+    return wnn_prune(context, graph);
+}
+
 void wnn_rewrite_take_over(struct node *into, struct node *node)
 {
     struct operand *left = into->out[0];

@@ -64,6 +64,9 @@ bool wnn_rewrite_become_transpose(struct graph *graph, struct node *node, struct
 // Moves the nodes from number `old_count` on to where they belong, in the order in which they were added.
 bool wnn_rewrite_order(struct pass_context *context, struct graph *graph, size_t old_count);
 
+// The same, lets everything use what operands link to, and drops what nothing uses any more.
+bool wnn_rewrite_finish(struct pass_context *context, struct graph *graph, size_t old_count);
+
 // `into` computes what was output 0 of `node` from now on; `node` is left without inputs and with a result
 // that nothing uses, for prune to drop.
 void wnn_rewrite_take_over(struct node *into, struct node *node);

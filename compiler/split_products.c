@@ -112,22 +112,12 @@ static bool can_cut_weights(const struct operand *operand, const struct cut *cut
     return can_cut_weights(node->in[0], cut);
 }
 
-static bool turns_weights(const struct node *node)
-{
-    return node->op == WNN_OP_gemm && ((const WNNGemmOptions *)node->attrs)->bTranspose;
-}
-
 // The cut of the weights of a product, which may have leading dimensions of 1.
 static struct cut cut_of_weights(const struct node *node, const struct cut *cut)
 {
     struct cut result = *cut;
-    result.axis = node->in[1]->type.shape.rank - (turns_weights(node) ? 2 : 1);
+    result.axis = node->in[1]->type.shape.rank - (wnn_turns_weights(node) ? 2 : 1);
     return result;
-}
-
-static bool is_product(const struct node *node)
-{
-    return node->op == WNN_OP_gemm || node->op == WNN_OP_matmul;
 }
 
 static bool can_cut_product(const struct node *node, const struct cut *cut)
@@ -159,7 +149,7 @@ static bool can_cut(const struct operand *operand, const struct cut *cut)
     struct cut before = *cut;
     if (!node)
         return false;
-    if (is_product(node))
+    if (wnn_is_product(node))
         return can_cut_product(node, cut);
     int input = varying_input(node);
     if (input < 0 && !cut_before(node, cut, &before))
@@ -277,12 +267,12 @@ static struct operand *cut_operand(struct graph *graph, struct operand *operand,
                    : wnn_rewrite_transpose(graph, source, wnn_rewrite_order_of(node).data, place);
     }
     memcpy(in, node->in, node->in_count * sizeof in[0]);
-    for (unsigned i = is_product(node) ? 1 : 0; i < node->in_count; i++) {
+    for (unsigned i = wnn_is_product(node) ? 1 : 0; i < node->in_count; i++) {
         if (!in[i])
             continue;
         if (node->op == WNN_OP_dequantizeLinear)
             cut_of_scales(node, i, cut, &before);
-        else if (is_product(node) && i == 1)
+        else if (wnn_is_product(node) && i == 1)
             before = cut_of_weights(node, cut);
         else
             before = cut_of_broadcast(in[i], &operand->type.shape, cut);
@@ -384,10 +374,5 @@ bool wnn_split_products(struct pass_context *context, struct graph *graph)
         if (found > 0 && able == found && !split(context, graph, whole, parts, found, i))
             return wnn_fail_memory(context->error);
     }
-    if (graph->node_count == count)
-        return true;
-    if (!wnn_rewrite_order(context, graph, count))
-        return false;
-    wnn_graph_rewire(graph, NULL);
-    return wnn_prune(context, graph);
+    return graph->node_count == count || wnn_rewrite_finish(context, graph, count);
 }

@@ -7,11 +7,6 @@
 // What can be stacked
 // ---------------------------------------------------------------------------------------------------------------
 
-static bool is_product(const struct node *node)
-{
-    return node && (node->op == WNN_OP_gemm || node->op == WNN_OP_matmul);
-}
-
 static struct operand *row_of(const struct node *product)
 {
     return product->in_count > 2 ? product->in[2] : NULL;
@@ -21,23 +16,18 @@ void wnn_stack_find(const struct operand *operand, struct stacked_part *part)
 {
     const struct node *node = operand->producer;
     *part = (struct stacked_part){0};
-    if (is_product(node)) {
+    if (wnn_is_product(node)) {
         part->product = node;
         part->row = row_of(node);
     }
     for (unsigned i = 0; node && node->op == WNN_OP_add && i < 2; i++) {
         const struct operand *product = node->in[i];
-        if (!is_product(product->producer) || row_of(product->producer) || product->uses != 1 ||
+        if (!wnn_is_product(product->producer) || row_of(product->producer) || product->uses != 1 ||
             !node->in[1 - i]->constant || !wnn_shape_equal(&product->type.shape, &operand->type.shape))
             continue;
         part->product = product->producer;
         part->row = node->in[1 - i];
     }
-}
-
-static bool turns_weights(const struct node *product)
-{
-    return product->op == WNN_OP_gemm && ((const WNNGemmOptions *)product->attrs)->bTranspose;
 }
 
 static uint32_t last(const struct operand *operand)
@@ -133,8 +123,8 @@ static struct operand *stack(struct pass_context *context, struct graph *graph,
     struct operand *in[WNN_MAX_STACKED];
     for (unsigned p = 0; p < count; p++) {
         struct operand *constant = weights ? parts[p].product->in[1] : parts[p].row;
-        in[p] = constant ? part_of(graph, constant, parts[p].cut, weights && turns_weights(parts[p].product),
-                                   rows, place)
+        in[p] = constant ? part_of(graph, constant, parts[p].cut,
+                                   weights && wnn_turns_weights(parts[p].product), rows, place)
                          : zeros(context, graph, &type);
         if (!in[p])
             return NULL;

@@ -23,6 +23,16 @@ static inline uint32_t wnn_cut_size(const struct cut *cut)
     return cut->outer * cut->size * cut->inner;
 }
 
+static inline bool wnn_is_product(const struct node *node)
+{
+    return node && (node->op == WNN_OP_gemm || node->op == WNN_OP_matmul);
+}
+
+static inline bool wnn_turns_weights(const struct node *product)
+{
+    return product->op == WNN_OP_gemm && ((const WNNGemmOptions *)product->attrs)->bTranspose;
+}
+
 // A slice of an operand; of a constant it is folded later. NULL when memory runs out.
 struct operand *wnn_cut_slice(struct graph *graph, struct operand *operand, const struct cut *cut,
                               size_t place);
