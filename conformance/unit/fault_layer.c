@@ -17,12 +17,20 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of all that follows
 // Objects
 // ---------------------------------------------------------------------------------------------------------------
 
+// Words of SPIR-V.
+struct code {
+    uint32_t *words;
+    size_t bytes;
+};
+
 struct object {
     const char *kind; // of the function that created it
     uint64_t handle;
     const void *device; // or the instance, of devices; NULL: of an instance
     uint64_t pool;      // of a command buffer
     uint64_t staging;   // bytes of a buffer that no shader works on
+    uint64_t buffers;   // that a layout has places for
+    struct code code;   // of a module
     bool lasting;
 };
 
@@ -83,9 +91,27 @@ static void add_buffer(const void *device, uint64_t handle, const VkBufferCreate
         .kind = "CreateBuffer", .handle = handle, .device = device, .staging = works ? 0 : info->size});
 }
 
+static void add_layout(const char *kind, const void *device, uint64_t handle, uint64_t buffers)
+{
+    add_object((struct object){.kind = kind, .handle = handle, .device = device, .buffers = buffers});
+}
+
+// One that is alive.
+static struct object find_object(const char *kind, const void *device, uint64_t handle)
+{
+    struct object found = {.kind = kind};
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < object_count; i++)
+        if (objects[i].handle == handle && objects[i].device == device && strcmp(objects[i].kind, kind) == 0)
+            found = objects[i];
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
 static void forget(size_t index)
 {
     staging -= objects[index].staging;
+    free(objects[index].code.words);
     memmove(&objects[index], &objects[index + 1], (--object_count - index) * sizeof objects[0]);
 }
 
@@ -375,10 +401,15 @@ static struct {
 } kept;
 
 static struct wrapper wrapper_CreateInstance, wrapper_DestroyInstance, wrapper_CreateDevice,
-    wrapper_DestroyDevice, wrapper_GetDeviceProcAddr, wrapper_CreateShaderModule;
+    wrapper_DestroyDevice, wrapper_GetDeviceProcAddr, wrapper_CreateShaderModule,
+    wrapper_CreateComputePipelines, wrapper_DestroyPipeline;
+
+static void drop_pipelines(VkDevice device);
 
 static void drop_device(void)
 {
+    if (kept.device)
+        drop_pipelines(kept.device);
     if (kept.device)
         NEXT(DestroyDevice)(kept.device, NULL);
     kept.device = VK_NULL_HANDLE;
@@ -456,9 +487,113 @@ static VkResult create_module(VkDevice device, const VkShaderModuleCreateInfo *i
         if ((words[at] & 0xFFFF) == ADD)
             words[at] += SUBTRACT - ADD;
     VkResult result = NEXT(CreateShaderModule)(device, &other, callbacks, made);
-    free(words);
+    if (result == VK_SUCCESS)
+        add_object((struct object){.kind = "CreateShaderModule",
+                                   .handle = HANDLE(*made),
+                                   .device = device,
+                                   .code = {words, info->codeSize}});
+    else
+        free(words);
     return result;
 }
+
+// What the driver has compiled stays with its device: few tests are about the code, and most of their time would be the
+// compiler's. The library's pipelines are ours, each with a handle of its own.
+struct kept_pipeline {
+    struct kept_pipeline *others;
+    VkPipeline driver;
+    struct code code;
+    uint64_t buffers; // of its layout
+};
+static struct kept_pipeline *kept_pipelines;
+
+struct lent_pipeline {
+    VkPipeline driver;
+};
+
+static void drop_pipelines(VkDevice device)
+{
+    while (kept_pipelines) {
+        struct kept_pipeline *pipeline = kept_pipelines;
+        kept_pipelines = pipeline->others;
+        NEXT(DestroyPipeline)(device, pipeline->driver, NULL);
+        free(pipeline->code.words);
+        free(pipeline);
+    }
+}
+
+static VkPipeline find_pipeline(const struct code *code, uint64_t buffers)
+{
+    VkPipeline found = VK_NULL_HANDLE;
+    pthread_mutex_lock(&lock);
+    for (struct kept_pipeline *p = kept_pipelines; p && !found; p = p->others)
+        if (p->buffers == buffers && p->code.bytes == code->bytes &&
+            memcmp(p->code.words, code->words, code->bytes) == 0)
+            found = p->driver;
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+static void *copy(const void *data, size_t bytes)
+{
+    void *memory = malloc(bytes);
+    if (!memory)
+        abort();
+    return memcpy(memory, data, bytes);
+}
+
+static void keep_pipeline(VkPipeline driver, const struct code *code, uint64_t buffers)
+{
+    struct kept_pipeline pipeline = {NULL, driver, {copy(code->words, code->bytes), code->bytes}, buffers},
+                         *entry = copy(&pipeline, sizeof pipeline);
+    pthread_mutex_lock(&lock);
+    entry->others = kept_pipelines;
+    kept_pipelines = entry;
+    pthread_mutex_unlock(&lock);
+}
+
+static VkResult create_pipelines(VkDevice device, VkPipelineCache cache, uint32_t count,
+                                 const VkComputePipelineCreateInfo *infos,
+                                 const VkAllocationCallbacks *callbacks, VkPipeline *made)
+{
+    if (watches)
+        return NEXT(CreateComputePipelines)(device, cache, count, infos, callbacks, made);
+    if (count != 1 || infos->pNext || infos->stage.pNext || infos->stage.pSpecializationInfo)
+        abort(); // more than is compared
+    struct object module = find_object("CreateShaderModule", device, HANDLE(infos->stage.module)),
+                  layout = find_object("CreatePipelineLayout", device, HANDLE(infos->layout));
+    VkPipeline driver = find_pipeline(&module.code, layout.buffers);
+    if (!driver) {
+        VkResult result = NEXT(CreateComputePipelines)(device, cache, 1, infos, callbacks, &driver);
+        if (result != VK_SUCCESS)
+            return result;
+        keep_pipeline(driver, &module.code, layout.buffers);
+    }
+    *made = (VkPipeline)copy(&(struct lent_pipeline){driver}, sizeof(struct lent_pipeline));
+    return VK_SUCCESS;
+}
+
+static VKAPI_ATTR void VKAPI_CALL do_DestroyPipeline(VkDevice device, VkPipeline pipeline,
+                                                     const VkAllocationCallbacks *callbacks)
+{
+    begin_call("DestroyPipeline");
+    take("CreateComputePipelines", device, HANDLE(pipeline));
+    if (watches)
+        NEXT(DestroyPipeline)(device, pipeline, callbacks);
+    else
+        free(pipeline);
+    end_call();
+}
+WRAPS(DestroyPipeline)
+
+static struct wrapper wrapper_CmdBindPipeline;
+static VKAPI_ATTR void VKAPI_CALL do_CmdBindPipeline(VkCommandBuffer commands, VkPipelineBindPoint point,
+                                                     VkPipeline pipeline)
+{
+    NEXT(CmdBindPipeline)
+    (commands, point, watches ? pipeline : ((const struct lent_pipeline *)pipeline)->driver);
+}
+WRAPS(CmdBindPipeline)
 
 static VKAPI_ATTR void VKAPI_CALL do_DestroyInstance(VkInstance instance,
                                                      const VkAllocationCallbacks *callbacks)
@@ -533,23 +668,33 @@ FALLIBLE_SPOILING(CreateBuffer, device, (HOST, DEVICE),
                   NEXT(CreateBuffer)(device, info, callbacks, made), add_buffer(device, HANDLE(*made), info),
                   *made = (VkBuffer)(uintptr_t)GARBAGE)
 CREATES(CreateCommandPool, VkCommandPoolCreateInfo, VkCommandPool, (HOST, DEVICE))
-FALLIBLE(CreateComputePipelines, device, (HOST, DEVICE, VK_ERROR_INVALID_SHADER_NV),
+FALLIBLE_SPOILING(CreateComputePipelines, device, (HOST, DEVICE, VK_ERROR_INVALID_SHADER_NV),
          (VkDevice device, VkPipelineCache cache, uint32_t count, const VkComputePipelineCreateInfo *infos,
           const VkAllocationCallbacks *callbacks, VkPipeline *made),
-         (device, cache, count, infos, callbacks, made),
-         for (uint32_t i = 0; i < count; i++) add("CreateComputePipelines", device, HANDLE(made[i]), 0))
+         create_pipelines(device, cache, count, infos, callbacks, made),
+         for (uint32_t i = 0; i < count; i++) add("CreateComputePipelines", device, HANDLE(made[i]), 0), )
 CREATES(CreateDescriptorPool, VkDescriptorPoolCreateInfo, VkDescriptorPool, (HOST, DEVICE))
-CREATES(CreateDescriptorSetLayout, VkDescriptorSetLayoutCreateInfo, VkDescriptorSetLayout, (HOST, DEVICE))
+FALLIBLE_SPOILING(CreateDescriptorSetLayout, device, (HOST, DEVICE),
+                  (VkDevice device, const VkDescriptorSetLayoutCreateInfo *info,
+                   const VkAllocationCallbacks *callbacks, VkDescriptorSetLayout *made),
+                  NEXT(CreateDescriptorSetLayout)(device, info, callbacks, made),
+                  add_layout("CreateDescriptorSetLayout", device, HANDLE(*made), info->bindingCount),
+                  *made = (VkDescriptorSetLayout)(uintptr_t)GARBAGE)
 CREATES(CreateFence, VkFenceCreateInfo, VkFence, (HOST, DEVICE))
 CREATES(CreatePipelineCache, VkPipelineCacheCreateInfo, VkPipelineCache, (HOST, DEVICE))
-CREATES(CreatePipelineLayout, VkPipelineLayoutCreateInfo, VkPipelineLayout, (HOST, DEVICE))
+FALLIBLE_SPOILING(CreatePipelineLayout, device, (HOST, DEVICE),
+                  (VkDevice device, const VkPipelineLayoutCreateInfo *info,
+                   const VkAllocationCallbacks *callbacks, VkPipelineLayout *made),
+                  NEXT(CreatePipelineLayout)(device, info, callbacks, made),
+                  add_layout("CreatePipelineLayout", device, HANDLE(*made),
+                             find_object("CreateDescriptorSetLayout", device, HANDLE(info->pSetLayouts[0])).buffers),
+                  *made = (VkPipelineLayout)(uintptr_t)GARBAGE)
 CREATES(CreateQueryPool, VkQueryPoolCreateInfo, VkQueryPool, (HOST, DEVICE))
 CREATES(CreateSemaphore, VkSemaphoreCreateInfo, VkSemaphore, (HOST, DEVICE))
 FALLIBLE_SPOILING(CreateShaderModule, device, (HOST, DEVICE),
                   (VkDevice device, const VkShaderModuleCreateInfo *info,
                    const VkAllocationCallbacks *callbacks, VkShaderModule *made),
-                  create_module(device, info, callbacks, made),
-                  add("CreateShaderModule", device, HANDLE(*made), 0),
+                  create_module(device, info, callbacks, made), ,
                   *made = (VkShaderModule)(uintptr_t)GARBAGE)
 FALLIBLE(DeviceWaitIdle, device, (HOST, DEVICE, LOST), (VkDevice device), (device), )
 FALLIBLE(EndCommandBuffer, NULL, (HOST, DEVICE), (VkCommandBuffer commands), (commands), )
@@ -591,7 +736,6 @@ DESTROYS(DestroyCommandPool, CreateCommandPool, VkCommandPool)
 DESTROYS(DestroyDescriptorPool, CreateDescriptorPool, VkDescriptorPool)
 DESTROYS(DestroyDescriptorSetLayout, CreateDescriptorSetLayout, VkDescriptorSetLayout)
 DESTROYS(DestroyFence, CreateFence, VkFence)
-DESTROYS(DestroyPipeline, CreateComputePipelines, VkPipeline)
 DESTROYS(DestroyPipelineCache, CreatePipelineCache, VkPipelineCache)
 DESTROYS(DestroyPipelineLayout, CreatePipelineLayout, VkPipelineLayout)
 DESTROYS(DestroyQueryPool, CreateQueryPool, VkQueryPool)
