@@ -54,7 +54,9 @@ check() {
 mkdir -p build-test
 rm -f build-test/*/meson-logs/testlog*.json
 export LSAN_OPTIONS="suppressions=$PWD/conformance/leaks.txt:print_suppressions=0"
-export ASAN_OPTIONS=detect_leaks=1:malloc_context_size=8:handle_sigill=1 TSAN_OPTIONS=halt_on_error=1
+# What has been freed stays mapped, and shadows are cleared in place: each mapping would wait for all processors.
+export ASAN_OPTIONS=detect_leaks=1:malloc_context_size=8:handle_sigill=1:allocator_release_to_os_interval_ms=-1:clear_shadow_mmap_threshold=1073741824
+export TSAN_OPTIONS=halt_on_error=1
 # Tests on lavapipe compile many shaders and run each a few times: most of their time is LLVM's. What one build has compiled
 # the others find, wherever home is.
 export GALLIVM_PERF=nopt MESA_SHADER_CACHE_DIR=$PWD/build-test/shaders
@@ -64,13 +66,16 @@ export GALLIVM_PERF=nopt MESA_SHADER_CACHE_DIR=$PWD/build-test/shaders
 # What sanitizers tell needs the lines only, which compile in three quarters of the time of all that debuggers know, and
 # without half of the optimizations in two fifths of that.
 # Undefined behaviour is a trap, of which AddressSanitizer tells the line: its own reports make code twice as large, with
-# 800,000 addresses that every program that starts has to find. Without -fsanitize-undefined-trap-on-error they say what it is.
-traps='-g1 -fsanitize-undefined-trap-on-error'
+# 800,000 addresses that every program that starts has to find, and a library with 6 MB that are searched for leaks when it ends.
+# Without -fsanitize-undefined-trap-on-error they say what it is.
+trap=-fsanitize-undefined-trap-on-error
+traps="-g1 $trap"
 sanitize=(--buildtype=debugoptimized -Doptimization=1 -Db_lundef=false -Dc_args=-g1)
 build release gcc && check release
 build plain gcc -Doptimization=1 -Dxnnpack=disabled -Dvulkan=disabled -Dc_args='-DWNN_NON_TEMPORAL_BYTES=1 -DWNN_TABLE_ELEMENTS=1' && check plain --suite=webnn:vectors --suite=webnn:unit
 # gcc compiles the kernels with sanitizers in a third of the time that clang takes, and looks into vectors; clang has libFuzzer.
-build address gcc "${sanitize[@]}" -Db_sanitize=address,undefined -Dc_args="$traps -DWNN_NON_TEMPORAL_BYTES=256 -DWNN_TABLE_ELEMENTS=64" && check address --timeout-multiplier=6 --no-suite=webnn:package
+build address gcc "${sanitize[@]}" -Db_sanitize=address,undefined -Dc_link_args=$trap \
+  -Dc_args="$traps -DWNN_NON_TEMPORAL_BYTES=256 -DWNN_TABLE_ELEMENTS=64" && check address --timeout-multiplier=6 --no-suite=webnn:package
 build clang clang "${sanitize[@]}" -Doptimization=0 -Db_sanitize=address,undefined -Dc_args="$traps" && check clang --timeout-multiplier=6 --suite=webnn:libfuzzer
 # Without libraries that MemorySanitizer has not compiled, but for those that read vectors; with selections that clang makes
 # branches of where it optimizes less, also those of lanes that are dropped.

@@ -8,6 +8,7 @@ WEBNN is the program, SOURCE_ROOT the folder with tools/digits. MODELS is a fold
 results; without it, or if it does not exist, their tests are skipped. Needs nothing but Python's standard library.
 """
 import base64
+import contextlib
 import fcntl
 import json
 import math
@@ -83,6 +84,13 @@ def bad(code, expected, *arguments):
 # Files
 # ----------------------------------------------------------------------------------------------------------------
 
+def create(path):
+    """A file to be written in the place of one that may be there: to empty that would wait for the disk."""
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(path)
+    return open(path, "wb")
+
+
 def read_bytes(path):
     with open(path, "rb") as file:
         return file.read()
@@ -92,7 +100,7 @@ def write_npy(path, descr, shape, values, version=1):
     header = repr({"descr": descr, "fortran_order": False, "shape": tuple(shape)}).encode()
     prefix = 10 if version == 1 else 12
     header += b" " * (-(prefix + len(header) + 1) % 64) + b"\n"
-    with open(path, "wb") as file:
+    with create(path) as file:
         file.write(b"\x93NUMPY" + bytes([version, 0]))
         file.write(struct.pack("<H" if version == 1 else "<I", len(header)) + header)
         file.write(struct.pack(f"<{len(values)}{FORMATS[descr]}", *values))
@@ -120,7 +128,7 @@ def write_safetensors(path, tensors):
 
 
 def write_raw_safetensors(path, header, body, length=None):
-    with open(path, "wb") as file:
+    with create(path) as file:
         file.write(struct.pack("<Q", len(header) if length is None else length) + header + body)
 
 
@@ -128,7 +136,7 @@ def write_png(path, width, height, channels, pixels):
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
     rows = b"".join(b"\0" + bytes(pixels[y * width * channels:(y + 1) * width * channels]) for y in range(height))
-    with open(path, "wb") as file:
+    with create(path) as file:
         file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8,
                                                                   2 if channels == 3 else 0, 0, 0, 0)) +
                    chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
@@ -174,7 +182,7 @@ class Folder(tempfile.TemporaryDirectory):
 
     def write(self, name, data):
         path = self(name)
-        with open(path, "wb") as file:
+        with create(path) as file:
             file.write(data)
         return path
 
@@ -316,10 +324,10 @@ def test_compile(folder):
     bad(2, "to which file", "compile", DIGITS_GRAPH)
     bad(2, "which graph", "compile")
     for at, words in (40, "digest"), (200, "digest"), (len(compiled) - 100, "checksum"):
-        with open(again, "wb") as file:
+        with create(again) as file:
             file.write(compiled[:at] + bytes([compiled[at] ^ 1]) + compiled[at + 1:])
         bad(1, "damaged", "run", "--random", again)
-    with open(again, "wb") as file:
+    with create(again) as file:
         file.write(compiled[:len(compiled) // 2])
     bad(1, "its header says", "run", "--random", again)
 
@@ -388,7 +396,7 @@ def test_compile_for_target(folder):
     with open(here, "rb") as file:
         compiled = file.read()
     for at in 100, 130:
-        with open(path, "wb") as file:
+        with create(path) as file:
             file.write(compiled[:at] + bytes([compiled[at] ^ 1]) + compiled[at + 1:])
         bad(1, "damaged", "compile", "--target=" + path, DIGITS_GRAPH, again)
     bad(1, "No such file", "compile", "--target=" + folder("none.json"), DIGITS_GRAPH, again)
@@ -463,7 +471,7 @@ def test_compile_for_gpu(folder):
         message = bad(1, "for the backend \"vulkan\"", *command, "--backend=cpu", path)
         check("\"cpu\"" in message, "the error names both backends: " + message)
     for at, words in (200, "digest"), (len(compiled) - 100, "checksum"):
-        with open(again, "wb") as file:
+        with create(again) as file:
             file.write(compiled[:at] + bytes([compiled[at] ^ 1]) + compiled[at + 1:])
         bad(1, "damaged", "run", "--backend=gpu", "--trust", "--random", again)
 
@@ -836,7 +844,7 @@ def test_hostile_weights(folder):
         cases[name] = struct.pack("<Q", len(header(value))) + header(value) + bytes(
             28 if name in ("overlap", "inside another") else 48 if name == "twice" else 24)
     for name, data in cases.items():
-        with open(weights, "wb") as file:
+        with create(weights) as file:
             file.write(data)
         bad(1, f"{path}:3:", "graph", "--before", path)
     # Headers that are odd but right: metadata, holes, any alignment, padding.
@@ -853,7 +861,7 @@ def test_hostile_weights(folder):
         noisy = bytearray(original)
         for _ in range(generator.randrange(1, 4)):
             noisy[generator.randrange(len(noisy))] = generator.randrange(256)
-        with open(weights, "wb") as file:
+        with create(weights) as file:
             file.write(noisy[:generator.randrange(1, len(noisy) + 1)])
         check(run("graph", "--before", path).returncode in (0, 1), f"noise in the weights: {bytes(noisy)}")
 
@@ -901,7 +909,7 @@ def test_noise_in_text(folder):
             at = generator.randrange(len(noisy))
             noisy[at:at + generator.randrange(4)] = generator.choice(pieces)
         path = folder("noise.webnn")
-        with open(path, "wb") as file:
+        with create(path) as file:
             file.write(noisy)
         check(run("graph", "--before", "--weights=" + weights, path).returncode in (0, 1),
               f"noise in the text: {bytes(noisy)}")
@@ -1019,7 +1027,7 @@ def test_arrays(folder):
     with open(folder("in.npy"), "r+b") as file:
         file.truncate(130)
     bad(1, "shorter", "run", path, folder("in.npy"))
-    with open(folder("in.npy"), "wb") as file:
+    with create(folder("in.npy")) as file:
         file.write(b"\x93NUMPY\x02\0\xff\xff\xff\xff")
     bad(1, "not a .npy file", "run", path, folder("in.npy"))
 
@@ -1056,7 +1064,7 @@ def test_array_shapes(folder):
             (image, (1, 28, 28, 2), None), (image, (784,), None), (image, (28, 28, 3), None), (image, (1, 3, 28, 28), None),
             (image, (2, 2, 28, 28), None), (image, (28, 56), None), (image, (0, 28, 28), None), (scalar, (2, 2), None),
             (scalar, (0,), None)):
-        with open(x, "wb") as file:
+        with create(x) as file:
             file.write(npy("<f4", shape, bytes(4 * math.prod(shape))))
         if result is None:
             shown = "[" + ", ".join(map(str, shape)) + "]"
@@ -1076,13 +1084,13 @@ def test_array_types(folder):
               for name in ("f32", "f16", "i32", "i64", "u8")}
 
     def read(name, data):
-        with open(x, "wb") as file:
+        with create(x) as file:
             file.write(data)
         good("run", "--quiet", "--output=" + y, graphs[name], x)
         return read_npy(y)
 
     def refused(name, data, *words):
-        with open(x, "wb") as file:
+        with create(x) as file:
             file.write(data)
         bad(1, ["x.npy: ", *words], "run", graphs[name], x)
 
@@ -1209,7 +1217,7 @@ def test_standard_streams(folder):
         array = file.read()
 
     def values(data):
-        with open(folder("out.npy"), "wb") as file:
+        with create(folder("out.npy")) as file:
             file.write(data)
         return read_npy(folder("out.npy"))
 
@@ -1680,16 +1688,10 @@ def test_archives(folder):
                  large(entry.replace(extra, struct.pack("<2H3Q", 1, 24, size, size, 2 ** 64 - 1))), large(entry.replace(extra, struct.pack("<2H3Q", 1, 24, 2 ** 63, 2 ** 63, 0))),
                  large(entry.replace(extra, struct.pack("<2H3Q", 1, 99, size, size, 0))), large(entry.replace(extra, struct.pack("<2H3Q", 2, 24, size, size, 0)))):
         refused(data, "a.npz", "damaged archive")
-    for index, archive in enumerate(archives):
+    for archive in archives:  # noise in all bytes: npz_noise.py
         refused(archive[:-1], "damaged archive")
         refused(archive[:30], "damaged archive")
         refused(archive[1:], "damaged archive")
-        # One byte after the other; with sanitizers, where a process takes long to begin, a third of them, others in each archive.
-        for at in range(index % 3 if SANITIZED else 0, len(archive), 3 if SANITIZED else 1):
-            bent = bytearray(archive)
-            bent[at] ^= 255
-            folder.write("a.npz", bent)
-            check(run("run", "--quiet", "--random", one, path).returncode in (0, 1), f"byte {at} of an archive")
         bent = bytearray(archive)
         bent[archive.index(b"PK\1\2") + 16] ^= 1
         refused(bytes(bent), "a.npz[x]: a damaged archive")
@@ -1726,7 +1728,7 @@ def test_images(folder):
     grey = folder.graph(graph("y = identity(x);", inputs="x: f32[1, 4];"), "grey.webnn")
     pixels = [255, 0, 0, 0, 255, 0, 0, 0, 255, 51, 102, 204]
     write_png(folder("a.png"), 2, 2, 3, pixels)
-    with open(folder("a.ppm"), "wb") as file:
+    with create(folder("a.ppm")) as file:
         file.write(b"P6 # comment\n2 2\n255\n" + bytes(pixels))
 
     def values(*arguments):
@@ -1748,13 +1750,13 @@ def test_images(folder):
     check(max(abs(a - b) for a, b in zip(got, luminance)) < 1e-5, "colour to grey")
     write_png(folder("flat.png"), 7, 5, 1, [100] * 35)
     check(values(nhwc, folder("flat.png")) == [100] * 12, "a resized flat image stays flat, grey becomes colour")
-    with open(folder("broken.png"), "wb") as file:
+    with create(folder("broken.png")) as file:
         file.write(b"\x89PNG\r\n\x1a\nnonsense")
     bad(1, "broken.png", "run", nhwc, folder("broken.png"))
-    with open(folder("broken.jpg"), "wb") as file:
+    with create(folder("broken.jpg")) as file:
         file.write(b"\xff\xd8\xff\xe0nonsense")
     bad(1, "broken.jpg", "run", nhwc, folder("broken.jpg"))
-    with open(folder("broken.pgm"), "wb") as file:
+    with create(folder("broken.pgm")) as file:
         file.write(b"P5 100000 100000 255\n")
     bad(1, "too large", "run", nhwc, folder("broken.pgm"))
     bad(1, "is not an image", "run", folder.graph(graph("y = identity(x);", inputs="x: f32[2, 2, 2, 2];")),
@@ -1778,14 +1780,14 @@ Z2hpanN0dXZ3eHl6goOEhYaHiImKkpOUlZaXmJmaoqOkpaanqKmqsrO0tba3uLm6wsPExcbHyMnK0tPU
 def test_jpeg(folder):
     path = folder.graph(graph("y = identity(x);", inputs="x: u8[1, 2, 2, 3];"))
     image = folder("image")
-    with open(image, "wb") as file:
+    with create(image) as file:
         file.write(base64.b64decode(JPEG))
     good("run", "--output=" + folder("out.npy"), path, image)
     check(read_npy(folder("out.npy"))[2] == [200, 100, 50] * 4, "a JPEG image")
     result = subprocess.run(f"cat {image} | {WEBNN} run {path} /dev/stdin", shell=True, stdout=subprocess.PIPE, text=True)
     check("50 to 200: 200 100 50" in result.stdout, "an image from a pipe")
     for cut in 5, 100, 400:
-        with open(image, "wb") as file:
+        with create(image) as file:
             file.write(base64.b64decode(JPEG)[:cut])
         bad(1, "image", "run", path, image)
 
@@ -2208,7 +2210,7 @@ def net_file(folder, nodes, inputs, outputs, tensors=(), metadata=(), name="net"
     graph = protobuf(*((1, node) for node in nodes), (2, name), *((5, tensor) for tensor in tensors), *((11, value) for value in inputs),
                      *((12, value) for value in outputs))
     path = folder("model.onnx")
-    with open(path, "wb") as file:
+    with create(path) as file:
         file.write(protobuf((1, 8), (2, "maker" + HOSTILE), (3, "1.5"), (7, graph), (8, protobuf((1, ""), (2, 13))),
                             *((14, protobuf((1, key), (2, value))) for key, value in metadata)))
     return path
@@ -2386,20 +2388,22 @@ def limited(*arguments, feed=None, seconds=SECONDS):
     peak = [0]
 
     def watch():
-        while process.poll() is None:
+        while True:
             try:
                 with open(f"/proc/{process.pid}/status") as file:
                     peak[0] = max([peak[0]] + [int(line.split()[1]) << 10 for line in file if line.startswith("VmHWM")])
             except OSError:
                 pass
-            time.sleep(0.02)
+            if ended.wait(0.02):
+                break
 
-    observer = threading.Thread(target=watch, daemon=True)
+    ended, observer = threading.Event(), threading.Thread(target=watch, daemon=True)
     observer.start()
     killer = threading.Timer(seconds * (6 if SANITIZED else 1), process.kill)
     killer.start()
     out, err = process.stdout.read(), process.stderr.read()
     code = process.wait()
+    ended.set()
     killer.cancel()
     observer.join()
     check(code in (0, 1, 2), f"{' '.join(arguments)} with little memory and time: exit code {code} {err[-300:]}")
@@ -2420,7 +2424,7 @@ def test_endless_files(folder):
     empty = folder("empty")
     os.mkdir(empty)
     x = folder("x.bin")
-    with open(x, "wb") as file:
+    with create(x) as file:
         file.write(bytes(24))
     header = json.dumps({"c": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}}).encode()
     endless = json.dumps({"c": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 2 ** 40]}}).encode()
@@ -2559,11 +2563,11 @@ def test_image_bombs(folder):
     image = folder("image")
     # A few scans are what images have.
     for scans, code in (3, 0), (12, 0), (5000, 1):
-        with open(image, "wb") as file:
+        with create(image) as file:
             file.write(jpeg_of_scans(64, 64, scans))
         result, _, error, _ = limited("run", path, image)
         check(result == code and (code == 0 or "scans" in error), f"{scans} scans: {result} {error}")
-    with open(image, "wb") as file:
+    with create(image) as file:
         file.write(jpeg_of_scans(8000, 8000, 704))
     result, _, error, peak = limited("run", path, image, seconds=10)
     check(result == 1 and "scans" in error, f"704 scans of a large image: {result} {error}")
@@ -2571,13 +2575,13 @@ def test_image_bombs(folder):
             ("image", b"\xff\xd8\xff\xc0\0\x0b\x08\xff\xff\xff\xff\1\1\x11\0\xff\xda\0\x08\1\1\0\0\x3f\0"),
             ("too large", b"P5 32768 32768 255\n"), ("missing", b"P2 11000 11000 255\n1 2 3"),
             ("last pixel", b"P6 11000 11000 255\n")):
-        with open(image, "wb") as file:
+        with create(image) as file:
             file.write(data)
         result, _, error, peak = limited("run", path, image)
         check(result == 1 and words in error and (SANITIZED or peak < 100 << 20), f"{data[:20]}: {peak} {error}")
     # A PNG that says it is huge, and one that is and has few bytes.
     for width, height, words in (32768, 32768, "too large"), (2 ** 31 - 1, 1, "image"), (11000, 11000, "image"):
-        with open(image, "wb") as file:
+        with create(image) as file:
             chunk = b"IHDR" + struct.pack(">IIBBBBB", width, height, 16, 6, 0, 0, 1)
             file.write(b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + chunk + struct.pack(">I", zlib.crc32(chunk)))
             body = b"IDAT" + zlib.compress(bytes(1 << 20))
@@ -2614,7 +2618,7 @@ def test_truncated_meanwhile(folder):
     """A mapped file that gets shorter does not kill the program, which says so and fails."""
     one = folder.graph(graph("y = relu(x);", inputs="x: f32[1, 64];"), "one.webnn")
     raw = folder("raw.bin")
-    with open(raw, "wb") as file:
+    with create(raw) as file:
         file.write(bytes(range(256)) * 4000)
     truncated_meanwhile(folder, "raw inputs", ["run", one, raw], raw, "raw.bin changed while it was read")
     # Weights, read by the worker that builds: the dumps of its passes are what fills the pipe.
@@ -2723,7 +2727,7 @@ def test_hostile_names(folder):
                    {"c": {"dtype": "F32", "shape": [3, 2], "data_offsets": [0, 24]}, HOSTILE: {"dtype": "F32", "shape": [6], "data_offsets": [4, 28]}}):
         write_raw_safetensors(weights, json.dumps(header).encode(), bytes(48))
         shown("graph", path, code=1)
-    with open(folder("x.npy"), "wb") as file:
+    with create(folder("x.npy")) as file:
         header = ("{'descr': '" + HOSTILE + "', 'fortran_order': False, 'shape': (6,)}\n").encode()
         file.write(b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header + bytes(24))
     shown("run", DIGITS_GRAPH, folder("x.npy"), code=1)
@@ -2861,7 +2865,7 @@ def test_cache_directory(folder):
             elif what == "directory":
                 os.mkdir(path)
             else:
-                with open(path, "wb") as file:
+                with create(path) as file:
                     file.write(b"noise" * 1000 if what == "noise" else b"n")
                     file.truncate(1 << 42 if what == "huge" else 5000 if what == "noise" else 1)
         result = run("run", "--random", "--quiet", "--backend=gpu", "--cache=" + cache, "relu:4")
@@ -2988,13 +2992,13 @@ def test_convert_onnx(folder):
     def write(name, *where):
         tensor = onnx(5, onnx(1, 64), onnx(1, 32), onnx(2, 1), onnx(8, "w"), *where)
         node = onnx(1, onnx(1, "x"), onnx(1, "w"), onnx(2, "y"), onnx(3, "dense"), onnx(4, "MatMul"))
-        with open(folder(name), "wb") as file:
+        with create(folder(name)) as file:
             file.write(onnx(1, 8) + onnx(8, onnx(2, 17)) +
                        onnx(7, node, onnx(2, "net"), tensor, value(11, "x", "batch", 64), value(12, "y", "batch", 32)))
     weights = struct.pack("<2048f", *(math.sin(i) for i in range(64 * 32)))
     write("model.onnx", onnx(9, weights))
     write("external.onnx", onnx(13, onnx(1, "location"), onnx(2, "out.safetensors")), onnx(14, 1))
-    with open(folder("out.safetensors"), "wb") as file:
+    with create(folder("out.safetensors")) as file:
         file.write(weights)
     out = folder("out.webnn")
     bad(1, "is read for", "convert", "--dim=batch=3", folder("external.onnx"), out)

@@ -497,8 +497,8 @@ static VkResult create_module(VkDevice device, const VkShaderModuleCreateInfo *i
     return result;
 }
 
-// What the driver has compiled stays with its device: few tests are about the code, and most of their time would be the
-// compiler's. The library's pipelines are ours, each with a handle of its own.
+// What the driver has compiled stays with its device: few tests are about the code, and most of their time
+// would be the compiler's. The library's pipelines are ours, each with a handle of its own.
 struct kept_pipeline {
     struct kept_pipeline *others;
     VkPipeline driver;
@@ -669,10 +669,12 @@ FALLIBLE_SPOILING(CreateBuffer, device, (HOST, DEVICE),
                   *made = (VkBuffer)(uintptr_t)GARBAGE)
 CREATES(CreateCommandPool, VkCommandPoolCreateInfo, VkCommandPool, (HOST, DEVICE))
 FALLIBLE_SPOILING(CreateComputePipelines, device, (HOST, DEVICE, VK_ERROR_INVALID_SHADER_NV),
-         (VkDevice device, VkPipelineCache cache, uint32_t count, const VkComputePipelineCreateInfo *infos,
-          const VkAllocationCallbacks *callbacks, VkPipeline *made),
-         create_pipelines(device, cache, count, infos, callbacks, made),
-         for (uint32_t i = 0; i < count; i++) add("CreateComputePipelines", device, HANDLE(made[i]), 0), )
+                  (VkDevice device, VkPipelineCache cache, uint32_t count,
+                   const VkComputePipelineCreateInfo *infos, const VkAllocationCallbacks *callbacks,
+                   VkPipeline *made),
+                  create_pipelines(device, cache, count, infos, callbacks, made),
+                  for (uint32_t i = 0; i < count; i++)
+                      add("CreateComputePipelines", device, HANDLE(made[i]), 0), )
 CREATES(CreateDescriptorPool, VkDescriptorPoolCreateInfo, VkDescriptorPool, (HOST, DEVICE))
 FALLIBLE_SPOILING(CreateDescriptorSetLayout, device, (HOST, DEVICE),
                   (VkDevice device, const VkDescriptorSetLayoutCreateInfo *info,
@@ -682,20 +684,20 @@ FALLIBLE_SPOILING(CreateDescriptorSetLayout, device, (HOST, DEVICE),
                   *made = (VkDescriptorSetLayout)(uintptr_t)GARBAGE)
 CREATES(CreateFence, VkFenceCreateInfo, VkFence, (HOST, DEVICE))
 CREATES(CreatePipelineCache, VkPipelineCacheCreateInfo, VkPipelineCache, (HOST, DEVICE))
-FALLIBLE_SPOILING(CreatePipelineLayout, device, (HOST, DEVICE),
-                  (VkDevice device, const VkPipelineLayoutCreateInfo *info,
-                   const VkAllocationCallbacks *callbacks, VkPipelineLayout *made),
-                  NEXT(CreatePipelineLayout)(device, info, callbacks, made),
-                  add_layout("CreatePipelineLayout", device, HANDLE(*made),
-                             find_object("CreateDescriptorSetLayout", device, HANDLE(info->pSetLayouts[0])).buffers),
-                  *made = (VkPipelineLayout)(uintptr_t)GARBAGE)
+FALLIBLE_SPOILING(
+    CreatePipelineLayout, device, (HOST, DEVICE),
+    (VkDevice device, const VkPipelineLayoutCreateInfo *info, const VkAllocationCallbacks *callbacks,
+     VkPipelineLayout *made),
+    NEXT(CreatePipelineLayout)(device, info, callbacks, made),
+    add_layout("CreatePipelineLayout", device, HANDLE(*made),
+               find_object("CreateDescriptorSetLayout", device, HANDLE(info->pSetLayouts[0])).buffers),
+    *made = (VkPipelineLayout)(uintptr_t)GARBAGE)
 CREATES(CreateQueryPool, VkQueryPoolCreateInfo, VkQueryPool, (HOST, DEVICE))
 CREATES(CreateSemaphore, VkSemaphoreCreateInfo, VkSemaphore, (HOST, DEVICE))
 FALLIBLE_SPOILING(CreateShaderModule, device, (HOST, DEVICE),
                   (VkDevice device, const VkShaderModuleCreateInfo *info,
                    const VkAllocationCallbacks *callbacks, VkShaderModule *made),
-                  create_module(device, info, callbacks, made), ,
-                  *made = (VkShaderModule)(uintptr_t)GARBAGE)
+                  create_module(device, info, callbacks, made), , *made = (VkShaderModule)(uintptr_t)GARBAGE)
 FALLIBLE(DeviceWaitIdle, device, (HOST, DEVICE, LOST), (VkDevice device), (device), )
 FALLIBLE(EndCommandBuffer, NULL, (HOST, DEVICE), (VkCommandBuffer commands), (commands), )
 FALLIBLE(FlushMappedMemoryRanges, device, (HOST, DEVICE),
