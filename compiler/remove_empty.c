@@ -33,11 +33,7 @@ static struct operand *make_scalar(const struct rewriter *r, WNNDataType type, W
 // `in` broadcast to a type; NULL: no memory.
 static struct operand *expand(const struct rewriter *r, struct operand *in, const struct descriptor *type)
 {
-    struct expand_attrs *attrs = in ? wnn_rewrite_attrs(r->graph, WNN_OP_expand) : NULL;
-    if (!attrs || !wnn_rewrite_list(r->graph, &attrs->newShape, type->shape.dim, type->shape.rank))
-        return NULL;
-    struct node *node = wnn_rewrite_add(r->graph, WNN_OP_expand, in, type, attrs, r->before);
-    return node ? node->out[0] : NULL;
+    return wnn_rewrite_expand(r->graph, in, &type->shape, r->before);
 }
 
 // An operand whose elements are all the same.
@@ -208,23 +204,13 @@ static bool scatter_all(const struct rewriter *r, struct node *node)
     if (is_empty(updates))
         return keep_input(r, node);
     struct shape last = updates->type.shape;
-    struct slice_attrs *attrs = wnn_rewrite_attrs(r->graph, WNN_OP_slice);
-    uint32_t starts[WNN_MAX_RANK] = {0}, strides[WNN_MAX_RANK];
-    for (unsigned i = 0; i < last.rank; i++) {
-        strides[i] = 1;
-        if (i < indices->rank - 1) {
-            starts[i] = last.dim[i] - 1;
-            last.dim[i] = 1;
-        }
+    uint32_t starts[WNN_MAX_RANK] = {0};
+    for (unsigned i = 0; i + 1 < indices->rank; i++) {
+        starts[i] = last.dim[i] - 1;
+        last.dim[i] = 1;
     }
-    if (!attrs || !wnn_rewrite_list(r->graph, &attrs->starts, starts, last.rank) ||
-        !wnn_rewrite_list(r->graph, &attrs->sizes, last.dim, last.rank) ||
-        !wnn_rewrite_list(r->graph, &attrs->options.strides, strides, last.rank))
-        return wnn_fail_memory(r->context->error);
-    struct descriptor sliced = {type->type, last};
-    struct node *slice = wnn_rewrite_add(r->graph, WNN_OP_slice, updates, &sliced, attrs, r->before);
-    struct node *reshaped = slice ? wnn_rewrite_add_reshape(r->graph, slice->out[0], type, r->before) : NULL;
-    return replace(r, node, 0, reshaped ? reshaped->out[0] : NULL);
+    updates = wnn_rewrite_slice(r->graph, updates, starts, &last, r->before);
+    return replace(r, node, 0, wnn_rewrite_reshape(r->graph, updates, &type->shape, r->before));
 }
 
 static bool (*const rules[WNN_OP_END])(const struct rewriter *, struct node *) = {

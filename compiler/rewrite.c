@@ -161,6 +161,35 @@ struct operand *wnn_rewrite_transpose(struct graph *graph, struct operand *in, c
     return node ? node->out[0] : NULL;
 }
 
+struct operand *wnn_rewrite_expand(struct graph *graph, struct operand *in, const struct shape *shape,
+                                   size_t before)
+{
+    struct expand_attrs *attrs = in ? wnn_rewrite_attrs(graph, WNN_OP_expand) : NULL;
+    if (!attrs || !wnn_rewrite_list(graph, &attrs->newShape, shape->dim, shape->rank))
+        return NULL;
+    const struct descriptor type = {in->type.type, *shape};
+    struct node *node = wnn_rewrite_add(graph, WNN_OP_expand, in, &type, attrs, before);
+    return node ? node->out[0] : NULL;
+}
+
+struct operand *wnn_rewrite_slice(struct graph *graph, struct operand *in, const uint32_t *starts,
+                                  const struct shape *sizes, size_t before)
+{
+    if (!in || wnn_shape_equal(&in->type.shape, sizes))
+        return in;
+    struct slice_attrs *attrs = wnn_rewrite_attrs(graph, WNN_OP_slice);
+    uint32_t ones[WNN_MAX_RANK];
+    for (unsigned d = 0; d < sizes->rank; d++)
+        ones[d] = 1;
+    if (!attrs || !wnn_rewrite_list(graph, &attrs->starts, starts, sizes->rank) ||
+        !wnn_rewrite_list(graph, &attrs->sizes, sizes->dim, sizes->rank) ||
+        !wnn_rewrite_list(graph, &attrs->options.strides, ones, sizes->rank))
+        return NULL;
+    const struct descriptor type = {in->type.type, *sizes};
+    struct node *node = wnn_rewrite_add(graph, WNN_OP_slice, in, &type, attrs, before);
+    return node ? node->out[0] : NULL;
+}
+
 bool wnn_rewrite_become_reshape(struct graph *graph, struct node *node, struct operand *in)
 {
     struct expand_attrs *attrs = wnn_rewrite_attrs(graph, WNN_OP_reshape);

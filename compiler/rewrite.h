@@ -54,6 +54,10 @@ struct operand *wnn_rewrite_reshape(struct graph *graph, struct operand *in, con
                                     size_t before);
 struct operand *wnn_rewrite_transpose(struct graph *graph, struct operand *in, const uint32_t *permutation,
                                       size_t before);
+struct operand *wnn_rewrite_expand(struct graph *graph, struct operand *in, const struct shape *shape,
+                                   size_t before);
+struct operand *wnn_rewrite_slice(struct graph *graph, struct operand *in, const uint32_t *starts,
+                                  const struct shape *sizes, size_t before);
 
 // The node makes output 0 of the operand by giving it another shape, or another order of its dimensions, from
 // now on. False: out of memory.

@@ -66,7 +66,7 @@ struct operand *wnn_cut_slice(struct graph *graph, struct operand *operand, cons
                               size_t place)
 {
     struct shape result = operand->type.shape, split = result;
-    uint32_t starts[WNN_MAX_RANK] = {0}, strides[WNN_MAX_RANK];
+    uint32_t starts[WNN_MAX_RANK] = {0};
     unsigned axis = cut->axis;
     uint32_t step = cut->inner;
     result.dim[axis] = wnn_cut_size(cut);
@@ -78,18 +78,10 @@ struct operand *wnn_cut_slice(struct graph *graph, struct operand *operand, cons
         step = 1;
     }
     operand = wnn_rewrite_reshape(graph, operand, &split, place);
-    struct slice_attrs *attrs = wnn_rewrite_attrs(graph, WNN_OP_slice);
     starts[axis] = cut->at * step;
     split.dim[axis] = cut->size * step;
-    for (unsigned d = 0; d < split.rank; d++)
-        strides[d] = 1;
-    if (!operand || !attrs || !wnn_rewrite_list(graph, &attrs->starts, starts, split.rank) ||
-        !wnn_rewrite_list(graph, &attrs->sizes, split.dim, split.rank) ||
-        !wnn_rewrite_list(graph, &attrs->options.strides, strides, split.rank))
-        return NULL;
-    struct node *slice = wnn_rewrite_add(graph, WNN_OP_slice, operand,
-                                         &(struct descriptor){operand->type.type, split}, attrs, place);
-    return slice ? wnn_rewrite_reshape(graph, slice->out[0], &result, place) : NULL;
+    operand = wnn_rewrite_slice(graph, operand, starts, &split, place);
+    return wnn_rewrite_reshape(graph, operand, &result, place);
 }
 
 // A part of a constant in the shape [1, rows, columns].

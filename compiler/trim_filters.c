@@ -37,25 +37,19 @@ static void trim(struct direction *d)
 // Puts a slice of the filter in front of a convolution, for folding to compute.
 static bool slice_filter(struct graph *graph, struct node *conv, const struct direction directions[2])
 {
-    static const uint32_t ones[4] = {1, 1, 1, 1};
     const uint8_t *axes = wnn_filter_axes(WNN_OP_conv2d, conv->attrs);
-    struct descriptor type = conv->in[1]->type;
+    struct shape sizes = conv->in[1]->type.shape;
     uint32_t starts[4] = {0}, padding[4];
     for (unsigned i = 0; i < 2; i++) {
         starts[axes[2 + i]] = (uint32_t)directions[i].first;
-        type.shape.dim[axes[2 + i]] = (uint32_t)directions[i].taps;
+        sizes.dim[axes[2 + i]] = (uint32_t)directions[i].taps;
         padding[2 * i] = (uint32_t)directions[i].padding[0];
         padding[2 * i + 1] = (uint32_t)directions[i].padding[1];
     }
-    struct slice_attrs *attrs = wnn_rewrite_attrs(graph, WNN_OP_slice);
-    if (!attrs || !wnn_rewrite_list(graph, &attrs->starts, starts, 4) ||
-        !wnn_rewrite_list(graph, &attrs->sizes, type.shape.dim, 4) ||
-        !wnn_rewrite_list(graph, &attrs->options.strides, ones, 4))
+    struct operand *filter = wnn_rewrite_slice(graph, conv->in[1], starts, &sizes, conv->index);
+    if (!filter || !wnn_rewrite_list(graph, &((WNNConv2dOptions *)conv->attrs)->padding, padding, 4))
         return false;
-    struct node *slice = wnn_rewrite_add(graph, WNN_OP_slice, conv->in[1], &type, attrs, conv->index);
-    if (!slice || !wnn_rewrite_list(graph, &((WNNConv2dOptions *)conv->attrs)->padding, padding, 4))
-        return false;
-    conv->in[1] = slice->out[0];
+    conv->in[1] = filter;
     return true;
 }
 
