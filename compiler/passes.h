@@ -94,7 +94,8 @@ bool wnn_fuse_bias(struct pass_context *context, struct graph *graph);
 // assign_slices.c: writes one part of a tensor rather than joining it with the others.
 bool wnn_assign_slices(struct pass_context *context, struct graph *graph);
 
-// unfold_patches.c: makes products of matrices of convolutions whose windows are side by side.
+// unfold_patches.c: makes products of matrices of convolutions whose windows are side by side, and conv2d of
+// convTranspose2d.
 bool wnn_unfold_patches(struct pass_context *context, struct graph *graph);
 
 // hoist_elementwise.c: computes elements before they are moved, so that what moves them can be joined.

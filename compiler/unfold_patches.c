@@ -13,8 +13,9 @@
 #include "ops/geometry.h"
 
 enum {
-    FEW_CHANNELS = 8,   // of which kernels cannot load enough at once
-    MIN_WORK = 1 << 18, // multiplications
+    FEW_CHANNELS = 8,             // of which kernels cannot load enough at once
+    MIN_WORK = 1 << 18,           // multiplications
+    MIN_WORK_OF_PHASES = 1 << 23, // of convolutions that need one dispatch otherwise
 };
 
 static struct operand *reshape(struct graph *graph, struct operand *in, struct shape shape, size_t place)
@@ -49,36 +50,116 @@ static struct operand *multiply(struct graph *graph, const struct node *node, st
     return gemm->out[0];
 }
 
-// The node that computes each element of the result anew, if nothing else reads it; otherwise the node
-// itself.
-static struct node *last_of(const struct graph *graph, struct node *node, size_t place)
+// What is done with each element of images behind their node: by operators that read nothing else but
+// numbers, or one for each channel. It is computed before the elements are moved, since products do it along
+// the way.
+enum {
+    MAX_CHAIN = 8
+};
+struct chain {
+    size_t count;
+    struct node *nodes[MAX_CHAIN];
+};
+
+static bool reads(const struct node *node, const struct operand *operand)
 {
-    const struct operand *result = node->out[0];
-    for (size_t i = place + 1; result->uses == 1 && i < graph->node_count; i++) {
-        struct node *next = graph->nodes[i];
-        for (unsigned j = 0; j < next->in_count; j++)
-            if (next->in[j] == result) {
-                bool fits = next->in_count == 1 && wnn_op_is_elementwise((enum op)next->op) &&
-                            next->out[0]->type.type == result->type.type;
-                return fits ? next : node;
-            }
-    }
-    return node;
+    for (unsigned i = 0; i < node->in_count; i++)
+        if (node->in[i] == operand)
+            return true;
+    return false;
 }
 
-// What `last`, if it is another node, computes of the results, before they are moved: a product does it along
-// the way.
-static struct operand *compute_last(struct graph *graph, const struct node *node, const struct node *last,
-                                    struct operand *results, size_t place)
+// Whether a constant is a number, or one for each channel.
+static bool is_by_channel(const struct operand *operand, const struct image *image)
 {
-    if (last == node || !results)
-        return results;
-    struct node *same =
-        wnn_rewrite_add(graph, (enum op)last->op, results, &results->type, last->attrs, place);
-    if (!same)
-        return NULL;
-    same->label = last->label;
-    return same->out[0];
+    if (!operand || !operand->constant || wnn_dtype_bits(operand->type.type) < 8)
+        return false;
+    const struct shape *shape = &operand->type.shape;
+    for (unsigned d = 0; d < shape->rank; d++)
+        if (shape->dim[d] != 1 &&
+            (shape->rank - 1 - d != (image->nhwc ? 0 : 2) || shape->dim[d] != image->channels))
+            return false;
+    return true;
+}
+
+static bool can_follow(const struct node *node, const struct operand *result, const struct image *image)
+{
+    if (!wnn_op_is_elementwise((enum op)node->op) || node->out_count != 1 || node->in_count > 2 ||
+        !wnn_shape_equal(&node->out[0]->type.shape, &result->type.shape))
+        return false;
+    for (unsigned i = 0; i < node->in_count; i++)
+        if (node->in[i] != result && !is_by_channel(node->in[i], image))
+            return false;
+    return true;
+}
+
+// As far as elements do not become larger.
+static struct chain find_chain(const struct graph *graph, const struct node *node, const struct image *image,
+                               size_t place)
+{
+    struct chain chain = {.count = 0};
+    const struct operand *result = node->out[0];
+    unsigned bits = wnn_dtype_bits(result->type.type);
+    size_t count = 0;
+    for (size_t i = place + 1; i < graph->node_count && result->uses == 1 && count < MAX_CHAIN; i++) {
+        struct node *next = graph->nodes[i];
+        if (!reads(next, result))
+            continue;
+        if (!can_follow(next, result, image))
+            break;
+        chain.nodes[count++] = next;
+        result = next->out[0];
+        if (wnn_dtype_bits(result->type.type) <= bits)
+            chain.count = count;
+    }
+    return chain;
+}
+
+// The bias of all elements of a block.
+static struct operand *repeat(struct graph *graph, struct operand *bias, uint32_t times, size_t place)
+{
+    uint32_t channels = bias->type.shape.dim[0];
+    if (times > 1)
+        bias = expand(graph, bias, (struct shape){2, {times, channels}}, place);
+    return reshape(graph, bias, (struct shape){1, {times * channels}}, place);
+}
+
+// Of results whose last dimension has the channels, so many times.
+static struct operand *compute_chain(struct graph *graph, const struct chain *chain, struct operand *results,
+                                     uint32_t times, size_t place)
+{
+    for (size_t i = 0; results && i < chain->count; i++) {
+        const struct node *node = chain->nodes[i];
+        struct operand *in[2];
+        for (unsigned j = 0; j < node->in_count; j++) {
+            const size_t count = wnn_shape_elements(&node->in[j]->type.shape);
+            in[j] = node->in[j];
+            if (!in[j]->constant)
+                in[j] = results;
+            else if (count > 1)
+                in[j] = reshape(graph, in[j], (struct shape){1, {(uint32_t)count}}, place);
+            if (in[j] && in[j] != results && count > 1)
+                in[j] = repeat(graph, in[j], times, place);
+            if (!in[j])
+                return NULL;
+        }
+        const struct descriptor type = {node->out[0]->type.type, results->type.shape};
+        struct node *same = wnn_graph_add_node(graph, (enum op)node->op, node->in_count, 1, &type);
+        if (!same)
+            return NULL;
+        for (unsigned j = 0; j < node->in_count; j++)
+            same->in[j] = in[j];
+        same->attrs = node->attrs;
+        same->label = node->label;
+        same->index = (uint32_t)place;
+        results = same->out[0];
+    }
+    return results;
+}
+
+static struct node *last_of(const struct chain *chain, struct node *node)
+{
+    return chain->count > 0 ? chain->nodes[chain->count - 1] : node;
 }
 
 // The node becomes what gives its result the layout and shape that it had, from pixels with their channels
@@ -119,23 +200,15 @@ static bool unfold(struct graph *graph, struct node *node, const struct convolut
     }
     struct operand *rows = wnn_rewrite_transpose(graph, node->in[1], order, place);
     rows = reshape(graph, rows, (struct shape){2, {filter->outputs, terms}}, place);
-    struct node *final = last_of(graph, node, place);
+    const struct chain chain = find_chain(graph, node, to, place);
     struct operand *pixels = multiply(graph, node, patches, rows, true, node->in[2], place);
-    pixels = compute_last(graph, node, final, pixels, place);
-    return finish(graph, final, to, pixels, place);
+    pixels = compute_chain(graph, &chain, pixels, 1, place);
+    return finish(graph, last_of(&chain, node), to, pixels, place);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
 // Transposed convolutions
 // ---------------------------------------------------------------------------------------------------------------
-
-// The bias of all elements of a block.
-static struct operand *repeat(struct graph *graph, struct operand *bias, uint32_t times, size_t place)
-{
-    uint32_t channels = bias->type.shape.dim[0];
-    bias = expand(graph, bias, (struct shape){2, {times, channels}}, place);
-    return reshape(graph, bias, (struct shape){1, {times * channels}}, place);
-}
 
 static bool unfold_transposed(struct graph *graph, struct node *node, const struct convolution *c,
                               size_t place)
@@ -154,12 +227,12 @@ static bool unfold_transposed(struct graph *graph, struct node *node, const stru
     rows = reshape(graph, rows, (struct shape){2, {from->channels, block}}, place);
     if (bias && !(bias = repeat(graph, bias, y * x, place)))
         return false;
-    struct node *final = last_of(graph, node, place);
+    const struct chain chain = find_chain(graph, node, to, place);
     struct operand *blocks = multiply(graph, node, pixels, rows, false, bias, place);
-    blocks = compute_last(graph, node, final, blocks, place);
+    blocks = compute_chain(graph, &chain, blocks, y * x, place);
     blocks = reshape(graph, blocks, (struct shape){6, {n, h, w, y, x, to->channels}}, place);
     blocks = wnn_rewrite_transpose(graph, blocks, apart, place);
-    return finish(graph, final, to, blocks, place);
+    return finish(graph, last_of(&chain, node), to, blocks, place);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -265,8 +338,8 @@ static bool split_phases(struct graph *graph, struct node *node, const struct co
     conv->attrs = attrs;
     conv->label = node->label;
     conv->index = (uint32_t)place;
-    struct node *final = last_of(graph, node, place);
-    struct operand *blocks = compute_last(graph, node, final, conv->out[0], place);
+    const struct chain chain = find_chain(graph, node, to, place);
+    struct operand *blocks = compute_chain(graph, &chain, conv->out[0], phases, place);
     blocks =
         reshape(graph, blocks,
                 (struct shape){6, {n, p[0].blocks, p[1].blocks, p[0].stride, p[1].stride, channels}}, place);
@@ -277,7 +350,7 @@ static bool split_phases(struct graph *graph, struct node *node, const struct co
     const uint32_t starts[4] = {0, p[0].start, p[1].start, 0};
     blocks = wnn_rewrite_slice(graph, blocks, starts,
                                &(struct shape){4, {n, to->height, to->width, channels}}, place);
-    return finish(graph, final, to, blocks, place);
+    return finish(graph, last_of(&chain, node), to, blocks, place);
 }
 
 // Whether a convTranspose2d is better computed by phases. Zeros are added to filters and images, which is not
@@ -287,7 +360,8 @@ static bool has_phases(const struct pass_context *context, const struct node *no
 {
     return c->transposed && !context->strict && c->groups == 1 && node->in[1]->constant &&
            (c->strides[0] > 1 || c->strides[1] > 1) &&
-           wnn_op_work((enum op)node->op, node->in, &node->out[0]->type, 1, node->attrs) >= MIN_WORK &&
+           wnn_op_work((enum op)node->op, node->in, &node->out[0]->type, 1, node->attrs) >=
+               MIN_WORK_OF_PHASES &&
            find_phases(c, 0, &p[0]) && find_phases(c, 1, &p[1]) &&
            (uint64_t)p[0].stride * p[1].stride <= UINT32_MAX / c->to.channels;
 }

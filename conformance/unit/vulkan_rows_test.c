@@ -269,6 +269,14 @@ static void test_on(const struct backend *backend)
         {{SOFTMAX, 3, 7, 6, NOTHING}, 0, 1},
         {{LAYER, 2, 100, 20, FAR}, 1, 0},
         {{LAYER, 2, 9, 132, SPECIAL, true, true}, 0, 1},
+        // Columns that are longer than what is held of them
+        {{INSTANCE, 2, 4097, 48, FAR}, 1, 1},
+        {{INSTANCE, 1, 20001, 17, SPECIAL}, 1, 1},
+        {{INSTANCE, 1, 65536, 7, PLAIN, .moved = true, .cast = true}, 1, 1},
+        {{INSTANCE, 3, 5000, 20, PLAIN, true, true}, 1, 1},
+        {{LAYER, 2, 3000, 36, FAR, true, true}, 1, 1},
+        {{LAYER, 2, 9000, 5, SPECIAL}, 1, 1},
+        {{RMS, 2, 5000, 20, FAR}, 1, 1},
         // Around 0
         {{RMS, 1, 576, 1, FAR}, 1, 1},
         {{RMS, 3, 768, 1, SPECIAL}, 1, 1},

@@ -81,9 +81,10 @@ static void bounds(WNNDataType type, int *low, int *high)
 }
 
 // What a step computes from its operands x, or a and b, or x, s and z, or c, a and b; attributes become
-// constants that begin with `prefix`. The text is that of a function's body.
+// constants that begin with `prefix`. The text is that of a function's body. `coarse`: sums need not be right
+// below 2^-100.
 static void define_body(struct shader *shader, const char *prefix, const struct elementwise_step *step,
-                        WNNDataType from, char *text, size_t size)
+                        WNNDataType from, bool coarse, char *text, size_t size)
 {
     WNNDataType to = step->type.type;
     char constants[2][32];
@@ -132,7 +133,8 @@ static void define_body(struct shader *shader, const char *prefix, const struct 
     }
     if (step->in_count == 2) {
         const struct function *function = functions[step->op];
-        bool half = from == WNNDataType_Float16 && function->half;
+        coarse = coarse && from == WNNDataType_Float32 && (step->op == WNN_OP_add || step->op == WNN_OP_sub);
+        bool half = (from == WNNDataType_Float16 || coarse) && function->half;
         snprintf(text, size, half ? "precise float y = %s;\nreturn y;" : "return %s;",
                  half ? function->half : function->text);
         return;
@@ -144,14 +146,14 @@ static void define_body(struct shader *shader, const char *prefix, const struct 
 
 // Declares the function of a step on values of these types.
 static void define_function(struct shader *shader, const char *name, const struct elementwise_step *step,
-                            const WNNDataType *types)
+                            const WNNDataType *types, bool coarse)
 {
     const char *names = step->op == WNN_OP_where ? "cab"
                         : step->in_count == 3    ? "xsz"
                         : step->in_count == 2    ? "ab"
                                                  : "x";
     char body[512];
-    define_body(shader, name, step, types[0], body, sizeof body);
+    define_body(shader, name, step, types[0], coarse, body, sizeof body);
     wnn_shader_text(shader, "%s %s(", wnn_shader_type(step->type.type), name);
     for (unsigned i = 0; i < step->in_count; i++)
         wnn_shader_text(shader, "%s%s %c", i ? ", " : "", wnn_shader_type(types[i]), names[i]);
@@ -263,6 +265,44 @@ static enum load_method add_fused_input(struct shader *shader, const char *name,
     return method;
 }
 
+// Whether all that becomes of a step's result is float16, by way of what makes nothing larger: what is too
+// small for that is 0 then.
+static bool becomes_half(const struct fused *fused, unsigned number)
+{
+    bool used = false;
+    for (unsigned i = number + 1; i < fused->count; i++) {
+        const struct elementwise_step *step = &fused->list[i];
+        bool narrows = step->op == WNN_OP_cast && step->type.type == WNNDataType_Float16,
+             keeps = step->type.type == WNNDataType_Float32 &&
+                     (step->op == WNN_OP_add || step->op == WNN_OP_sub || step->op == WNN_OP_neg ||
+                      step->op == WNN_OP_abs || step->op == WNN_OP_relu);
+        for (unsigned j = 0; j < step->in_count; j++) {
+            if (step->in[j] != fused->input_count + 1 + number)
+                continue;
+            if (!narrows && !(keeps && becomes_half(fused, i)))
+                return false;
+            used = true;
+        }
+    }
+    return used;
+}
+
+bool wnn_fused_is_large(const struct fused *fused)
+{
+    unsigned products = 0;
+    for (unsigned i = 0; fused && i < fused->count; i++) {
+        const struct elementwise_step *step = &fused->list[i];
+        bool sum = step->op == WNN_OP_add || step->op == WNN_OP_sub;
+        bool plain = step->type.type != WNNDataType_Float32 || step->op == WNN_OP_cast ||
+                     step->op == WNN_OP_relu || step->op == WNN_OP_clamp || step->op == WNN_OP_neg ||
+                     step->op == WNN_OP_abs || step->op == WNN_OP_identity || (sum && becomes_half(fused, i));
+        products += step->op == WNN_OP_mul && !plain;
+        if ((!plain && step->op != WNN_OP_mul) || products > 1)
+            return true;
+    }
+    return false;
+}
+
 // A function of value 0 and the inputs' values, all that has to do with numbers.
 static void define_steps(struct shader *shader, const char *name, const struct fused *fused, bool fresh)
 {
@@ -275,7 +315,7 @@ static void define_steps(struct shader *shader, const char *name, const struct f
         const struct elementwise_step *step = &fused->list[i];
         const WNNDataType from[3] = {types[step->in[0]], types[step->in[1]], types[step->in[2]]};
         snprintf(function, sizeof function, "%s_f%u", name, i);
-        define_function(shader, function, step, from);
+        define_function(shader, function, step, from, becomes_half(fused, i));
         types[first + i] = step->type.type;
     }
     wnn_shader_text(shader, "%s %s_of(", wnn_shader_type(types[first + fused->count - 1]), name);
@@ -499,7 +539,7 @@ static void lower_part(struct lowering *lowering, const struct chain *chain, con
         unsigned result = chain->input_count + i;
         char value[128];
         snprintf(names[result], sizeof names[result], "v%u", result);
-        define_function(&elements.shader, function, step, types);
+        define_function(&elements.shader, function, step, types, false);
         snprintf(value, sizeof value,
                  is_read(chain, result, i + 1, chain->end) ? narrowing(step->type.type) : "%s", call);
         wnn_elements_do(&elements, "%s v%u = %s;", wnn_shader_type(step->type.type), result, value);
@@ -606,7 +646,7 @@ void wnn_lower_convert(struct lowering *lowering, const struct tensor *from, con
     const struct elementwise_step step = {.op = WNN_OP_cast, .in_count = 1, .type = {to->type, to->shape}};
     wnn_elements_begin(&elements, lowering, to->count);
     if (form == FORM_VALUE)
-        define_function(&elements.shader, "f0", &step, &from->type);
+        define_function(&elements.shader, "f0", &step, &from->type, false);
     wnn_elements_same(&elements, "x", from, form);
     wnn_elements_output(&elements, form == FORM_BITS ? "x" : "f0(x)", to, form);
     wnn_elements_end(&elements, NULL);

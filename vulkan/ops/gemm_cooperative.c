@@ -12,6 +12,9 @@ enum {
     PAST_ROUNDS = 16,        // see reads_past_cache
     MANY_STEPS = 16,         // of which finding and reading pixels in vain once costs nothing
     MIN_ROWS = 16,           // unless wnn_is_for_units
+    MIN_COLUMNS = 16,        // unless
+    MANY_ROWS = 1024,        // of so many rows, and
+    MANY_TERMS = 128,        // inner indices, which keep other kernels as busy for a few columns
     MIN_HALF_WORK = 1 << 20, // multiplications
     MIN_SINGLE_WORK = 1 << 29
 };
@@ -289,6 +292,9 @@ static void multiply(struct lowering *lowering, const struct product *p,
         wnn_product_sums(&shader);
     wnn_shader_define(&shader, "QUADS_OUT", "%d", quads);
     wnn_shader_define(&shader, "SUMS_INSIDE", "%d", schedule->sums_inside);
+    // Also of pixels of float32, whose parts leave no registers (measured on an H200).
+    bool large = whole && wnn_fused_is_large(lowering->fused);
+    wnn_shader_define(&shader, "LARGE_END", "%d", large || (g && !half));
     if (schedule->sums_inside)
         add_sums(&shader, p, schedule, sums, quads);
     if (quads)
@@ -305,8 +311,9 @@ static bool is_worth_it(const struct capabilities *can, const struct product *p,
     // Pixels that are read one element at a time cost more than is saved.
     bool whole = !p->gather || p->gather->channels % 8 == 0 || reads_runs(p, half);
     bool enough = p->rows >= MIN_ROWS || (half && wnn_is_for_units(can, p, p->weights != NULL));
-    return can->always_matrices || (whole && enough && p->columns >= 16 && p->inner >= 16 &&
-                                    work >= (half ? MIN_HALF_WORK : MIN_SINGLE_WORK));
+    bool wide = p->columns >= MIN_COLUMNS || (half && p->rows >= MANY_ROWS && p->inner >= MANY_TERMS);
+    return can->always_matrices ||
+           (whole && enough && wide && p->inner >= 16 && work >= (half ? MIN_HALF_WORK : MIN_SINGLE_WORK));
 }
 
 // Why a product is not for matrix units, whatever its tensors, or NULL.

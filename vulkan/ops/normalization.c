@@ -669,6 +669,49 @@ static bool normalize_at_once(struct lowering *lowering, const struct groups *gr
     return true;
 }
 
+// The sum of elements as a pair, the sum of the squares of what they differ from their mean, and how many
+// they are. known: the mean and 1 / sqrt(variance + epsilon), or that of the mean of squares, as pairs.
+static struct reduction moments_of(const double *epsilon)
+{
+    return (struct reduction){
+        .declarations =
+            "vec2 mean_of(vec4 s)\n{\nfloat error;\nprecise float mean = s.x / s.w;\n"
+            "float product = exact_product(mean, s.w, error);\n"
+            "precise float rest = (((s.x - product) - error) + s.y) / s.w;\nreturn vec2(mean, rest);\n}\n"
+            "vec4 merged(vec4 a, vec4 b)\n{\nif (a.w == 0.0 || b.w == 0.0) return a.w == 0.0 ? b : a;\n"
+            "vec2 one = mean_of(a), other = mean_of(b);\nfloat n = a.w + b.w;\n"
+            "precise float apart = (other.x - one.x) + (other.y - one.y);\n"
+            "precise float squares = (a.z + b.z) + apart * apart * (a.w * (b.w / n));\n"
+            "return vec4(sum2(a.xy, b.xy), squares, n);\n}\n"
+            "#define known(s) \\\n"
+            "vec4(mean2((s).xy, (s).w), inverse_root(vec2((s).z / (s).w + EPSILON, 0.0)))\n"
+            "#define known_of_squares(s) vec4(0.0, 0.0, inverse_root(vec2(mean_of_squares(s) + EPSILON, "
+            "0.0)))\n"
+            "float mean_of_squares(vec4 s) { float mean = mean_of(s).x; return s.z / s.w + mean * mean; }\n",
+        .sum = "vec4",
+        .neutral = "vec4(0.0)",
+        .join = "return merged(a, b);",
+        .accumulate = "s = merged(s, vec4(x, 0.0, 0.0, 1.0));",
+        .block = "float n = 0.0, sum = 0.0, error;\nprecise float low = 0.0, rest = 0.0, squares = 0.0;\n"
+                 "[[unroll]] for (uint i = 0u; i < BLOCK; i++)\n"
+                 "if (is_member(k, i, end)) { n += 1.0; sum = exact_sum(sum, x[i], error); low += error; }\n"
+                 "precise float mean = sum / n;\n"
+                 "[[unroll]] for (uint i = 0u; i < BLOCK; i++) {\n"
+                 "precise float apart = is_member(k, i, end) ? x[i] - mean : 0.0, square = apart * apart;\n"
+                 "rest += apart; squares += square;\n}\n"
+                 "precise float left = abs(squares - rest * (rest / n));\n"
+                 "s = merged(s, vec4(sum, is_nan(low) ? 0.0 : low, left, n));\nreturn true;",
+        .settled = "s",
+        .result = "s.x",
+        .kept = "s",
+        .back = "x",
+        .kept_type = WNNDataType_Float32,
+        .kept_form = FORM_QUAD,
+        .kept_element = "vec4",
+        .epsilon = epsilon,
+        .dear = true};
+}
+
 static void normalize(struct lowering *lowering)
 {
     const struct reduction_axes axes = wnn_node_reduction_axes(lowering->node);
@@ -678,16 +721,11 @@ static void normalize(struct lowering *lowering)
     const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
     struct groups groups = wnn_groups_of(lowering->node);
     struct tensor known = vectors(lowering, groups.count, 4);
-    struct shader shader;
     if (normalize_at_once(lowering, &groups, axes.mask, axes.epsilon, parameter_steps))
         return;
-    wnn_reduce_begin(&shader, lowering, &groups, in, &known, FORM_QUAD, NULL);
-    wnn_shader_float(&shader, "EPSILON", axes.epsilon);
-    wnn_reduce_twice(&shader, "vec2(0.0)", "sum2(a, b)", "vec2(x, 0.0)",
-                     is_centered(lowering->node) ? "mean2(s, float(MEMBERS))" : "vec2(0.0)", "vec2(0.0)",
-                     "square2(sum2(vec2(x, 0.0), -known))",
-                     "vec4(known, inverse_root(sum2(mean2(s, float(MEMBERS)), vec2(EPSILON, 0.0))))");
-    wnn_reduce_end(&shader, &groups);
+    const struct reduction moments = moments_of(&axes.epsilon);
+    wnn_lower_kept_reduction(lowering, &groups, &moments,
+                             is_centered(lowering->node) ? "known(s)" : "known_of_squares(s)", &known);
 
     struct elements elements;
     wnn_elements_begin(&elements, lowering, out->count);
@@ -709,7 +747,9 @@ static void normalize(struct lowering *lowering)
 static size_t normalization_scratch(const struct node *node)
 {
     const struct groups groups = wnn_groups_of(node);
-    return scratch_of_groups(groups.count, groups.members, 4);
+    size_t rows = scratch_of_groups(groups.count, groups.members, 4),
+           pieces = groups.count * 4 * sizeof(float) + wnn_reduction_scratch(&groups);
+    return rows > pieces ? rows : pieces;
 }
 
 const struct gpu_operator wnn_gpu_instanceNormalization = {.lower = normalize,

@@ -399,6 +399,8 @@ static void lower_pass(struct lowering *lowering, const struct groups *groups, c
     define_load(&shader, s, k, in->type);
     wnn_shader_output(&shader, out, to_kept ? reduction->kept_form : FORM_VALUE,
                       to_kept ? NULL : lowering->fused);
+    if (reduction->epsilon)
+        wnn_shader_float(&shader, "EPSILON", *reduction->epsilon);
     if (reduction->declarations)
         wnn_shader_text(&shader, "%s", reduction->declarations);
     wnn_shader_define(&shader, "SUM", "%s", reduction->sum);
@@ -424,20 +426,32 @@ static void lower_pass(struct lowering *lowering, const struct groups *groups, c
 // What is reduced of the input in pieces is reduced again. `pieces`: it may be.
 static struct schedule first_schedule(const struct lowering *lowering, const struct groups *groups,
                                       const struct tensor *in, WNNDataType out,
-                                      const struct reduction *reduction, bool pieces)
+                                      const struct reduction *reduction, bool pieces, bool can_tile)
 {
     unsigned per = wnn_dtype_bits(out) < 32 ? 32 / wnn_dtype_bits(out) : 1;
     bool aligned = !in->fused && in->region.offset % 16 == 0 &&
                    wnn_shader_bindings(lowering->gpu, in->region.bytes) == 1;
-    return schedule_of(lowering, groups, in->type, reduction, false, per, aligned, pieces,
-                       pieces && !in->fused);
+    return schedule_of(lowering, groups, in->type, reduction, false, per, aligned, pieces, can_tile);
+}
+
+// The pieces of groups.
+static struct groups pieces_of(const struct groups *groups, size_t pieces)
+{
+    return (struct groups){.outer = 1,
+                           .inner = 1,
+                           .outer_dims = {(uint32_t)groups->count},
+                           .outer_steps = {1},
+                           .inner_dims = {(uint32_t)pieces},
+                           .inner_steps = {(int64_t)groups->count},
+                           .count = groups->count,
+                           .members = pieces};
 }
 
 void wnn_lower_reduction(struct lowering *lowering, const struct groups *groups,
                          const struct reduction *reduction)
 {
     const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
-    struct schedule s = first_schedule(lowering, groups, in, out->type, reduction, true);
+    struct schedule s = first_schedule(lowering, groups, in, out->type, reduction, true, !in->fused);
     size_t pieces = (groups->members + s.piece - 1) / s.piece,
            bytes = groups->count * wnn_reduction_bytes(reduction);
     if (pieces == 1 || lowering->scratch.bytes / bytes < pieces) {
@@ -448,24 +462,39 @@ void wnn_lower_reduction(struct lowering *lowering, const struct groups *groups,
     struct tensor kept = wnn_scratch(lowering, 0, reduction->kept_type, groups->count * pieces);
     kept.region.bytes = bytes * pieces;
     lower_pass(lowering, groups, &s, reduction, in, false, &kept, true, groups->members);
-    struct groups rest = {.outer = 1,
-                          .inner = 1,
-                          .outer_dims = {(uint32_t)groups->count},
-                          .outer_steps = {1},
-                          .inner_dims = {(uint32_t)pieces},
-                          .inner_steps = {(int64_t)groups->count},
-                          .count = groups->count,
-                          .members = pieces};
+    struct groups rest = pieces_of(groups, pieces);
     unsigned per = wnn_dtype_bits(out->type) < 32 ? 32 / wnn_dtype_bits(out->type) : 1;
     s = schedule_of(lowering, &rest, reduction->kept_type, reduction, true, per, false, false, false);
     lower_pass(lowering, &rest, &s, reduction, &kept, true, out, false, groups->members);
+}
+
+void wnn_lower_kept_reduction(struct lowering *lowering, const struct groups *groups,
+                              const struct reduction *reduction, const char *result, const struct tensor *to)
+{
+    const struct tensor *in = &lowering->in[0];
+    struct reduction last = *reduction;
+    last.kept = result;
+    struct schedule s = first_schedule(lowering, groups, in, WNNDataType_Float32, reduction, true, false);
+    size_t pieces = (groups->members + s.piece - 1) / s.piece,
+           bytes = groups->count * wnn_reduction_bytes(reduction);
+    if (pieces == 1 || lowering->scratch.bytes / bytes < pieces + 1) {
+        s.piece = groups->members;
+        lower_pass(lowering, groups, &s, &last, in, false, to, true, groups->members);
+        return;
+    }
+    struct tensor kept = wnn_scratch(lowering, bytes, reduction->kept_type, groups->count * pieces);
+    kept.region.bytes = bytes * pieces;
+    lower_pass(lowering, groups, &s, reduction, in, false, &kept, true, groups->members);
+    struct groups rest = pieces_of(groups, pieces);
+    s = schedule_of(lowering, &rest, reduction->kept_type, reduction, true, 1, false, false, false);
+    lower_pass(lowering, &rest, &s, &last, &kept, true, to, true, groups->members);
 }
 
 void wnn_lower_partial_reduction(struct lowering *lowering, const struct groups *groups,
                                  const struct reduction *reduction, size_t members, const struct tensor *kept)
 {
     struct schedule s =
-        first_schedule(lowering, groups, &lowering->in[0], lowering->out[0].type, reduction, false);
+        first_schedule(lowering, groups, &lowering->in[0], lowering->out[0].type, reduction, false, false);
     s.piece = members;
     lower_pass(lowering, groups, &s, reduction, &lowering->in[0], false, kept, true, groups->members);
 }

@@ -46,7 +46,8 @@ struct reduction {
     WNNDataType kept_type;
     enum form kept_form;
     const char *kept_element;
-    bool dear; // to join
+    const double *epsilon; // EPSILON, or NULL
+    bool dear;             // to join
 };
 
 // What one of the ten reductions does, by its operator, with elements of a type.
@@ -56,6 +57,11 @@ struct reduction wnn_reduction_of(enum op op, WNNDataType type);
 void wnn_lower_reduction(struct lowering *lowering, const struct groups *groups,
                          const struct reduction *reduction);
 size_t wnn_reduction_scratch(const struct groups *groups);
+
+// The same of input 0 in one go or in pieces, which lie in scratch memory behind `to`; that gets, in the form
+// in which sums are kept, what `result` makes of them.
+void wnn_lower_kept_reduction(struct lowering *lowering, const struct groups *groups,
+                              const struct reduction *reduction, const char *result, const struct tensor *to);
 
 // Reduces `members` of each group at a time to what is kept between dispatches, of wnn_reduction_bytes each.
 void wnn_lower_partial_reduction(struct lowering *lowering, const struct groups *groups,

@@ -158,6 +158,10 @@ void wnn_shader_finish(struct shader *shader, const struct fused *fused);
 void wnn_shader_fused(struct shader *shader, const char *name, const struct fused *fused, bool fresh,
                       bool quads);
 
+// Whether that is much code: functions of float32 are, which keep denormal numbers whatever the device does.
+// NULL is not.
+bool wnn_fused_is_large(const struct fused *fused);
+
 // Bytes of a tensor that one binding sees, wherever they begin.
 size_t wnn_shader_piece(const struct gpu *gpu);
 

@@ -219,6 +219,23 @@ void write_own(uint index, Sum sum)
 #define WRITE_SUM(index, sum) write_own(index, sum)
 #endif
 
+// Parts of the sums are finished one after the other. What becomes of a LARGE_END is there once for all of them: drivers do
+// not unroll what is too large, and sums would leave their registers for it.
+#define WRITE_SUMS(i)                                                                                                \
+    UNROLL for (uint j = 0u; j < PARTS_N; j++)                                                                       \
+        WRITE_SUM(SLICE_SLAB(slab + j * PART_N / 4u), sums[(i) * PARTS_N + j]);
+#if LARGE_END
+#define EACH_PART(i) [[dont_unroll]] for (uint i = 0u; i < PARTS_M; i++)
+#define WRITE_PART(i)                                                                                                \
+    UNROLL for (uint part = 0u; part < PARTS_M; part++)                                                              \
+        if (part == i) {                                                                                             \
+            WRITE_SUMS(part)                                                                                         \
+        }
+#else
+#define EACH_PART(i)  UNROLL for (uint i = 0u; i < PARTS_M; i++)
+#define WRITE_PART(i) WRITE_SUMS(i)
+#endif
+
 #if MATRICES == EMULATED || SLICES > 1
 #define MEET() barrier()
 #else
@@ -554,11 +571,10 @@ void main()
     // the loop over them that must not be unrolled: those around it are, or the sums would leave their registers.
     uint to = out_index(matrix) + split * SPLIT_STEP, slab = SLICE_SUBGROUP * SLAB;
     barrier();
-    UNROLL for (uint i = 0u; i < PARTS_M; i++) {
+    EACH_PART(i) {
         uint top = first_m + subgroup_m + i * PART_M, left = first_n + subgroup_n / B_OPERANDS;
         MEET();
-        UNROLL for (uint j = 0u; j < PARTS_N; j++)
-            WRITE_SUM(SLICE_SLAB(slab + j * PART_N / 4u), sums[i * PARTS_N + j]);
+        WRITE_PART(i)
         MEET();
 #if PIECES > 1
         [[dont_unroll]] for (uint e = 0u; e < ITEMS * BESIDE; e++) {

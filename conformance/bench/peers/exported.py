@@ -4,8 +4,8 @@
 
 usage: exported.py WEBNN FOLDER [--half] [--threads=N[,N...]] NAME[@BATCH]...
 
-WEBNN is the program, FOLDER gets models and results. A NAME is one that timm.create_model knows, or transformers:KIND
-of TRANSFORMERS below; weights are random. Each is exported (transformers as torch.export sees them), run with WEBNN,
+WEBNN is the program, FOLDER gets models and results. A NAME is one that timm.create_model knows, transformers:KIND of
+TRANSFORMERS below, or generators:KIND of generators.py; weights are random. Each is exported (transformers as torch.export sees them), run with WEBNN,
 and compared with PyTorch. Then `webnn bench --tensors` has turns with replays of a CUDA graph, channels last, TF32 off;
 and, of float32, with ONNX Runtime on so many threads. The least times are shown; of what could not be run, the message.
 """
@@ -19,6 +19,7 @@ import numpy
 import torch
 
 import cuda
+import generators
 
 ROUNDS, SECONDS = 3, 0.2
 SMALL = {"num_hidden_layers": 6}
@@ -55,6 +56,9 @@ class Result(torch.nn.Module):
 
 def create(name, batch):
     torch.manual_seed(0)
+    if name.startswith("generators:"):
+        model, shape = generators.NETWORKS[name.partition(":")[2]]()
+        return model.eval(), torch.randn(batch, *shape)
     if not name.startswith("transformers:"):
         import timm
         model = timm.create_model(name, pretrained=False).eval()
