@@ -109,6 +109,9 @@ enum {
     MAX_LOADS_IN_FLIGHT = 8,
     SIDE_LANES = 4,         // read what lies side by side, however little that is
     MIN_PIECE = 1 << 10,    // members
+    LONG_COLUMN = 512,      // has pieces,
+    MIN_COLUMN_PIECE = 128, // of so many members
+    COLUMN_PIECES = 32,     // if they are no more
     FILLED = 1 << 18,       // invocations that a device has room for, roughly
     LARGE = 1 << 20,        // from so many invocations on, work groups are large: starting one takes time
     MAX_SHARED = 16 * 1024, // that all devices have
@@ -195,6 +198,15 @@ static void choose_columns(struct schedule *s, const struct groups *groups, uint
         s->lanes *= 2;
 }
 
+// Few invocations see to a column, so that even small pieces of it are faster, until there are many.
+static size_t most_pieces(const struct groups *groups)
+{
+    size_t most = groups->members / MIN_PIECE, small = groups->members / MIN_COLUMN_PIECE;
+    if (!are_columns(groups) || groups->members < LONG_COLUMN || most >= COLUMN_PIECES)
+        return most;
+    return small < COLUMN_PIECES ? small : COLUMN_PIECES;
+}
+
 // Of a late graph, whose kernels are few: lanes and loads for little and for much.
 static void choose_few_classes(struct schedule *s, size_t groups, size_t loads)
 {
@@ -268,7 +280,7 @@ static struct schedule schedule_of(const struct lowering *lowering, const struct
     s.local_size = together < least ? least / together * together : together;
     if (!from_kept && can_tile && !late)
         choose_tile(&s, groups, bits, per, blocks && reduction->dear);
-    size_t busy = units * s.lanes, max_pieces = groups->members / MIN_PIECE;
+    size_t busy = units * s.lanes, max_pieces = most_pieces(groups);
     if (pieces && busy <= FILLED / 2 && max_pieces > 1) {
         size_t count = FILLED / busy;
         count = count < max_pieces ? count : max_pieces;
@@ -502,7 +514,7 @@ void wnn_lower_partial_reduction(struct lowering *lowering, const struct groups 
 // Bytes for as many pieces as any device has work for.
 size_t wnn_reduction_scratch(const struct groups *groups)
 {
-    size_t most = groups->members / MIN_PIECE, pieces = groups->count < FILLED ? FILLED / groups->count : 1;
+    size_t most = most_pieces(groups), pieces = groups->count < FILLED ? FILLED / groups->count : 1;
     pieces = pieces < most ? pieces : most;
     return pieces < 2 ? 0 : groups->count * pieces * 4 * sizeof(float);
 }
