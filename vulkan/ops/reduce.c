@@ -198,7 +198,7 @@ static void choose_columns(struct schedule *s, const struct groups *groups, uint
         s->lanes *= 2;
 }
 
-// Few invocations see to a column, so that even small pieces of it are faster, until there are many.
+// Few invocations process a column, so that even small pieces of it are faster, until there are many.
 static size_t most_pieces(const struct groups *groups)
 {
     size_t most = groups->members / MIN_PIECE, small = groups->members / MIN_COLUMN_PIECE;
@@ -446,60 +446,50 @@ static struct schedule first_schedule(const struct lowering *lowering, const str
     return schedule_of(lowering, groups, in->type, reduction, false, per, aligned, pieces, can_tile);
 }
 
-// The pieces of groups.
-static struct groups pieces_of(const struct groups *groups, size_t pieces)
+// In one go, or in pieces if there is room for them. What the last dispatch makes are results, or what is
+// kept between dispatches: then pieces lie behind it.
+static void reduce(struct lowering *lowering, const struct groups *groups, const struct reduction *reduction,
+                   const struct reduction *last, const struct tensor *to, bool to_kept)
 {
-    return (struct groups){.outer = 1,
-                           .inner = 1,
-                           .outer_dims = {(uint32_t)groups->count},
-                           .outer_steps = {1},
-                           .inner_dims = {(uint32_t)pieces},
-                           .inner_steps = {(int64_t)groups->count},
-                           .count = groups->count,
-                           .members = pieces};
+    const struct tensor *in = &lowering->in[0];
+    struct schedule s =
+        first_schedule(lowering, groups, in, to->type, reduction, true, !to_kept && !in->fused);
+    size_t pieces = (groups->members + s.piece - 1) / s.piece,
+           bytes = groups->count * wnn_reduction_bytes(reduction);
+    if (pieces == 1 || lowering->scratch.bytes / bytes < pieces + to_kept) {
+        s.piece = groups->members;
+        lower_pass(lowering, groups, &s, last, in, false, to, to_kept, groups->members);
+        return;
+    }
+    struct tensor kept =
+        wnn_scratch(lowering, to_kept ? bytes : 0, reduction->kept_type, groups->count * pieces);
+    kept.region.bytes = bytes * pieces;
+    lower_pass(lowering, groups, &s, reduction, in, false, &kept, true, groups->members);
+    struct groups rest = {.outer = 1,
+                          .inner = 1,
+                          .outer_dims = {(uint32_t)groups->count},
+                          .outer_steps = {1},
+                          .inner_dims = {(uint32_t)pieces},
+                          .inner_steps = {(int64_t)groups->count},
+                          .count = groups->count,
+                          .members = pieces};
+    unsigned per = wnn_dtype_bits(to->type) < 32 ? 32 / wnn_dtype_bits(to->type) : 1;
+    s = schedule_of(lowering, &rest, reduction->kept_type, reduction, true, per, false, false, false);
+    lower_pass(lowering, &rest, &s, last, &kept, true, to, to_kept, groups->members);
 }
 
 void wnn_lower_reduction(struct lowering *lowering, const struct groups *groups,
                          const struct reduction *reduction)
 {
-    const struct tensor *in = &lowering->in[0], *out = &lowering->out[0];
-    struct schedule s = first_schedule(lowering, groups, in, out->type, reduction, true, !in->fused);
-    size_t pieces = (groups->members + s.piece - 1) / s.piece,
-           bytes = groups->count * wnn_reduction_bytes(reduction);
-    if (pieces == 1 || lowering->scratch.bytes / bytes < pieces) {
-        s.piece = groups->members;
-        lower_pass(lowering, groups, &s, reduction, in, false, out, false, groups->members);
-        return;
-    }
-    struct tensor kept = wnn_scratch(lowering, 0, reduction->kept_type, groups->count * pieces);
-    kept.region.bytes = bytes * pieces;
-    lower_pass(lowering, groups, &s, reduction, in, false, &kept, true, groups->members);
-    struct groups rest = pieces_of(groups, pieces);
-    unsigned per = wnn_dtype_bits(out->type) < 32 ? 32 / wnn_dtype_bits(out->type) : 1;
-    s = schedule_of(lowering, &rest, reduction->kept_type, reduction, true, per, false, false, false);
-    lower_pass(lowering, &rest, &s, reduction, &kept, true, out, false, groups->members);
+    reduce(lowering, groups, reduction, reduction, &lowering->out[0], false);
 }
 
 void wnn_lower_kept_reduction(struct lowering *lowering, const struct groups *groups,
                               const struct reduction *reduction, const char *result, const struct tensor *to)
 {
-    const struct tensor *in = &lowering->in[0];
     struct reduction last = *reduction;
     last.kept = result;
-    struct schedule s = first_schedule(lowering, groups, in, WNNDataType_Float32, reduction, true, false);
-    size_t pieces = (groups->members + s.piece - 1) / s.piece,
-           bytes = groups->count * wnn_reduction_bytes(reduction);
-    if (pieces == 1 || lowering->scratch.bytes / bytes < pieces + 1) {
-        s.piece = groups->members;
-        lower_pass(lowering, groups, &s, &last, in, false, to, true, groups->members);
-        return;
-    }
-    struct tensor kept = wnn_scratch(lowering, bytes, reduction->kept_type, groups->count * pieces);
-    kept.region.bytes = bytes * pieces;
-    lower_pass(lowering, groups, &s, reduction, in, false, &kept, true, groups->members);
-    struct groups rest = pieces_of(groups, pieces);
-    s = schedule_of(lowering, &rest, reduction->kept_type, reduction, true, 1, false, false, false);
-    lower_pass(lowering, &rest, &s, &last, &kept, true, to, true, groups->members);
+    reduce(lowering, groups, reduction, &last, to, true);
 }
 
 void wnn_lower_partial_reduction(struct lowering *lowering, const struct groups *groups,

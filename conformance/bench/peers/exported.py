@@ -5,9 +5,10 @@
 usage: exported.py WEBNN FOLDER [--half] [--threads=N[,N...]] NAME[@BATCH]...
 
 WEBNN is the program, FOLDER gets models and results. A NAME is one that timm.create_model knows, transformers:KIND of
-TRANSFORMERS below, or generators:KIND of generators.py; weights are random. Each is exported (transformers as torch.export sees them), run with WEBNN,
-and compared with PyTorch. Then `webnn bench --tensors` has turns with replays of a CUDA graph, channels last, TF32 off;
-and, of float32, with ONNX Runtime on so many threads. The least times are shown; of what could not be run, the message.
+TRANSFORMERS below, or generators:KIND of generators.py; weights are random. Each is exported (transformers as
+torch.export sees them), run with WEBNN, and compared with PyTorch. Then `webnn bench --tensors` has turns with replays
+of a CUDA graph, channels last, TF32 off; and, of float32, with ONNX Runtime on so many threads. The least times are
+shown; of what could not be run, the message.
 """
 import json
 import os
