@@ -174,20 +174,29 @@ static inline void compare(WNNContext context, WNNContext cpu, maker *make, cons
     }
 }
 
-// Cases on the device as it is, and on it with the minimum of features, each beside the CPU; the exit status.
-static inline int run_on_devices(void (*cases)(WNNContext context, WNNContext cpu),
-                                 void (*minimal_cases)(WNNContext context, WNNContext cpu))
+static inline void run_on(const struct backend *backend, WNNContext cpu,
+                          void (*cases)(WNNContext context, WNNContext cpu))
 {
-    WNNContext cpu = create_on(wnn_backend_find("cpu")), context = create_on(find_backend("vulkan"));
-    REQUIRE(cpu);
-    if (!context)
-        return cases_skip("there is no device");
+    WNNContext context = create_on(backend);
+    REQUIRE(context);
     cases(context, cpu);
     wnnContextRelease(context);
-    context = create_on(find_backend("vulkan-minimal"));
-    REQUIRE(context);
-    minimal_cases(context, cpu);
-    wnnContextRelease(context);
+}
+
+// Cases on the device as it is, with the minimum of features, and (optional) with all that suits them on
+// matrix units, each beside the CPU; the exit status.
+static inline int run_on_devices(void (*cases)(WNNContext context, WNNContext cpu),
+                                 void (*minimal_cases)(WNNContext context, WNNContext cpu),
+                                 void (*matrix_cases)(WNNContext context, WNNContext cpu))
+{
+    if (!has_device())
+        return cases_skip("there is no device");
+    WNNContext cpu = create_on(wnn_backend_find("cpu"));
+    REQUIRE(cpu);
+    run_on(find_backend("vulkan"), cpu, cases);
+    run_on(find_backend("vulkan-minimal"), cpu, minimal_cases);
+    if (matrix_cases)
+        run_on(find_backend("vulkan-matrices"), cpu, matrix_cases);
     wnnContextRelease(cpu);
     return cases_end();
 }

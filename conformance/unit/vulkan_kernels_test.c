@@ -395,5 +395,5 @@ static void test_minimal(WNNContext context, WNNContext cpu)
 int main(int argc, char **argv)
 {
     cases_begin(argc, argv);
-    return run_on_devices(test_device, test_minimal);
+    return run_on_devices(test_device, test_minimal, NULL);
 }
