@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adds up what the tests of several builds say: tally.py FOLDER [BUILDS THAT FAILED TO BUILD OR RUN...].
 
-A test that prints "N passed, N failed[, N skipped]" counts as that many, any other as one. Names what failed and what
-was skipped, and ends with one such line of its own."""
+A test that prints "N passed, N failed[, N skipped]" counts as that many, any other as one. Names what failed, with the
+end of what it printed, and what was skipped, and ends with one such line of its own."""
 import glob
 import json
 import os
@@ -11,6 +11,7 @@ import re
 import sys
 
 LINE = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.M)
+LINES_TOLD = 20  # of a test that failed
 SKIP = re.compile(r"^skipped: .*$", re.M)
 
 passed = failed = skipped = 0
@@ -30,7 +31,9 @@ for log in sorted(glob.glob(os.path.join(sys.argv[1], "*", "meson-logs", "testlo
             good += 1
         passed, failed, skipped = passed + good, failed + bad, skipped + left
         if bad:
-            print(f"failed: {build}: {test['name']}: {bad}")
+            print(f"failed: {build}: {test['name']}: {bad} ({test['result'].lower()} after {test['duration']:.0f} s)")
+            said = (output + test.get("stderr", "")).splitlines()
+            print("".join(f"    {line}\n" for line in said[-LINES_TOLD:]), end="")
         if left:
             reasons = SKIP.findall(output) or ["skipped: the test says no more"]
             print(f"{build}: {test['name']}: {'; '.join(reasons[:3])}")

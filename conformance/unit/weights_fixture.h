@@ -127,8 +127,8 @@ static inline void take_back(const void *data, size_t bytes, void *userdata1, vo
     (void)data;
     (void)userdata2;
     free(userdata1);
-    atomic_fetch_sub(&lent.blocks, 1);
     atomic_fetch_sub(&lent.bytes, (long)bytes);
+    atomic_fetch_sub(&lent.blocks, 1); // last, since that is what is waited for
 }
 
 static inline WNNStatus find(const WNNConstantReference *reference, uint64_t bytes, WNNExternalBytes *found,
