@@ -356,8 +356,16 @@ static bool keep_code(struct vulkan *vulkan, struct executable *executable, stru
 static bool code(const void *pointer, size_t number, struct stored_code *code)
 {
     const struct executable *executable = pointer;
-    if (number >= executable->pipeline_count)
-        return false;
+    const struct choice *choice = executable->program.choices;
+    if (number >= executable->pipeline_count) {
+        for (number -= executable->pipeline_count; choice && number > 0; number--)
+            choice = choice->next;
+        if (!choice)
+            return false;
+        *code = (struct stored_code){.data = choice->choice.bytes, .bytes = sizeof choice->choice.bytes};
+        memcpy(code->key, choice->choice.key.bytes, sizeof code->key);
+        return true;
+    }
     const struct pipeline *pipeline = executable->pipelines[number];
     *code = (struct stored_code){.data = pipeline->entry.memory, .bytes = pipeline->entry.bytes};
     memcpy(code->key, pipeline->key.bytes, sizeof code->key);
@@ -393,6 +401,8 @@ static bool make_executable(struct vulkan *vulkan, struct plan *plan, void **res
     wnn_arena_init(&executable->records, vulkan->allocator);
     wnn_program_init(&executable->program, &vulkan->gpu, &vulkan->pipelines);
     executable->program.kept = plan->savable;
+    executable->program.searches =
+        vulkan->gpu.can.type != VK_PHYSICAL_DEVICE_TYPE_CPU || vulkan->gpu.can.always_matrices;
     bool done = wnn_executable_begin(&vulkan->gpu, executable, error) &&
                 wnn_constants_load(&vulkan->constants, executable, error) &&
                 lower_nodes(vulkan, executable, error) && wnn_program_finish(&executable->program, error) &&

@@ -4,72 +4,9 @@
 // key, another driver or another size are noticed. With one: contexts that share a cache compile once, and
 // what a cache gets wrong changes no result.
 
-#include "conformance/unit/runtime_fixture.h"
+#include "conformance/unit/host_cache.h"
 #include "vulkan/program/cache.h"
 #include "vulkan/vulkan.h"
-
-// ---------------------------------------------------------------------------------------------------------------
-// A host
-// ---------------------------------------------------------------------------------------------------------------
-
-enum {
-    MAX_ENTRIES = 64
-};
-
-struct host {
-    struct {
-        unsigned char key[32];
-        void *data;
-        size_t bytes;
-    } entries[MAX_ENTRIES];
-    size_t count, loads, hits, stores;
-    size_t first_answer, second_answer; // instead of the size, unless 0
-};
-
-static size_t load(const void *key, size_t length, void *data, size_t capacity, void *userdata)
-{
-    struct host *host = userdata;
-    REQUIRE_EQUAL_INT(length, 32);
-    REQUIRE(data || capacity == 0);
-    host->loads += data == NULL;
-    for (size_t i = 0; i < host->count; i++) {
-        if (memcmp(host->entries[i].key, key, length) != 0)
-            continue;
-        size_t bytes = host->entries[i].bytes;
-        if (data && bytes <= capacity) {
-            memcpy(data, host->entries[i].data, bytes);
-            host->hits++;
-        }
-        size_t answer = data ? host->second_answer : host->first_answer;
-        return answer ? answer : bytes;
-    }
-    return 0;
-}
-
-static void store(const void *key, size_t length, const void *data, size_t bytes, void *userdata)
-{
-    struct host *host = userdata;
-    size_t i = 0;
-    REQUIRE_EQUAL_INT(length, 32);
-    REQUIRE(bytes > 0);
-    while (i < host->count && memcmp(host->entries[i].key, key, length) != 0)
-        i++;
-    REQUIRE(i < MAX_ENTRIES);
-    host->count += i == host->count;
-    memcpy(host->entries[i].key, key, length);
-    host->entries[i].data = realloc(host->entries[i].data, bytes);
-    REQUIRE(host->entries[i].data);
-    memcpy(host->entries[i].data, data, bytes);
-    host->entries[i].bytes = bytes;
-    host->stores++;
-}
-
-static void forget(struct host *host)
-{
-    for (size_t i = 0; i < host->count; i++)
-        free(host->entries[i].data);
-    *host = (struct host){.count = 0};
-}
 
 // ---------------------------------------------------------------------------------------------------------------
 // Entries
@@ -85,7 +22,7 @@ struct fixture {
 
 static void begin(struct fixture *f)
 {
-    *f = (struct fixture){.callbacks = {NULL, load, store, &f->host}};
+    *f = (struct fixture){.callbacks = {NULL, host_load, host_store, &f->host}};
     wnn_allocator_init(&f->allocator, NULL, 0);
     f->cache = (struct cache){
         &f->allocator, &f->callbacks, NULL, {0x10DE, 0x2335, 7, VK_API_VERSION_1_2, {1, 2, 3}, "compiler 1"}};
@@ -102,7 +39,7 @@ static void begin(struct fixture *f)
 static void end(struct fixture *f)
 {
     REQUIRE_EQUAL_INT(atomic_load(&f->allocator.now), 0);
-    forget(&f->host);
+    host_forget(&f->host);
 }
 
 static const uint32_t words[] = {0x07230203, 0x10000, 0, 100, 0, 0x20011, 1};
@@ -254,7 +191,7 @@ static void test_keys(void)
 
 static bool create(struct host *host, struct answer *answer, WNNContext *context)
 {
-    const WNNCache cache = {NULL, load, store, host};
+    const WNNCache cache = {NULL, host_load, host_store, host};
     WNNContextDescriptor descriptor = WNN_CONTEXT_DESCRIPTOR_INIT;
     descriptor.deviceType = WNNDeviceType_GPU;
     descriptor.threadCount = 2;
@@ -327,7 +264,7 @@ static void test_contexts(void)
     host.first_answer = SIZE_MAX;
     use(&host);
     REQUIRE_EQUAL_INT(host.stores, 4 * shaders);
-    forget(&host);
+    host_forget(&host);
 }
 
 // As many equal nodes, each of another's result.
@@ -347,7 +284,7 @@ static size_t count_shaders(unsigned nodes)
     wnnGraphRelease(built.graph);
     wnnGraphBuilderRelease(builder);
     wnnContextRelease(context);
-    forget(&host);
+    host_forget(&host);
     return count;
 }
 
@@ -363,7 +300,7 @@ static void test_sharing(void)
 static void test_descriptor(void)
 {
     for (int i = 0; i < 3; i++) {
-        const WNNCache cache = {NULL, i & 1 ? load : NULL, i & 2 ? store : NULL, NULL};
+        const WNNCache cache = {NULL, i & 1 ? host_load : NULL, i & 2 ? host_store : NULL, NULL};
         struct answer answer = {0};
         WNNContextDescriptor descriptor = describe_context(&answer, NULL);
         WNNContext context;
@@ -387,7 +324,7 @@ int main(int argc, char **argv)
     if (!create(&host, &answer, &context))
         return cases_skip(answer.message);
     wnnContextRelease(context);
-    forget(&host);
+    host_forget(&host);
     CASE(test_contexts());
     CASE(test_sharing());
     return cases_end();

@@ -591,10 +591,16 @@ typedef enum WNNPriority {
 // one cache among its contexts, keep it in files, forget entries at any time, and return wrong ones: an entry carries a
 // checksum over itself and its key, and is compiled anew if it does not fit.
 //
-// A key is 32 bytes, a digest of the library's version, the device, its driver, and one shader: operators, shapes and
-// options, but no weights and no data. An entry is a few to some hundred kilobytes, at most 64 MiB, and holds that shader
-// in compiled form. Whether a key is there says that somebody has built such a network: those who must not know of each
-// other get caches of their own. An entry is code for the GPU, and as trustworthy as the place where it is kept.
+// With a cache, products that take long are computed in up to four ways each, on numbers of the library's own, while the
+// first graph with such shapes is built for a device with matrix units: as many shaders more are compiled then, and the
+// device is busy for about a tenth of a second at most. Which way took the least time is kept, too; so sums may be in
+// another order than without a cache, or with another one.
+//
+// A key is 32 bytes, a digest of the library's version, the device, its driver, and one shader or question: operators,
+// shapes and options, but no weights and no data. An entry is a few to some hundred kilobytes, at most 64 MiB, and holds
+// that shader in compiled form; or it is such an answer, of 56 bytes. Whether a key is there says that somebody has built
+// such a network: those who must not know of each other get caches of their own. An entry is code for the GPU, and as
+// trustworthy as the place where it is kept.
 typedef struct WNNCache {
     const WNNChainedStruct *nextInChain;
     // Returns the size of the entry, 0 if there is none; copies it to `data` if it is no larger than `capacity`.

@@ -45,6 +45,9 @@ static const struct cooperative_tile single_tiles[COOPERATIVE_TILES] = {
 static const double sum_start = 2.5, sum_number = 8e-7, sum_wait = 7, inside_start = 1.9,
                     read_number = 0.0025;
 
+// What may take so many times as long as the best may be the best after all.
+#define CANDIDATE 1.5
+
 // Of 64 of a step whose part of a matrix comes from memory; and bytes a microsecond, behind that, altogether,
 // and to one processor, of both operands.
 static const double stream_step = 0.55, stream_behind = 3.8e6, stream_most = 2.6e6, processor_most = 4.5e4;
@@ -150,40 +153,75 @@ uint32_t wnn_cooperative_splits(const struct product *p)
     return splits;
 }
 
-bool wnn_cooperative_choose(const struct capabilities *can, const struct product *p,
-                            const struct cooperative_operands *with, size_t scratch,
-                            struct cooperative_schedule *schedule)
+// The splits in which a tile takes the least time.
+static uint32_t splits_of(const struct capabilities *can, const struct product *p,
+                          const struct cooperative_tile *tile, const struct cooperative_operands *with,
+                          uint32_t most, double *least)
+{
+    uint32_t first = can->matrix_tile > 0 && most > 1 ? most : 1, splits = first;
+    *least = time_of(p, tile, first, with);
+    for (uint32_t s = first + 1; s <= most; s++) {
+        double time = time_of(p, tile, s, with);
+        if (time < *least) {
+            *least = time;
+            splits = s;
+        }
+    }
+    return splits;
+}
+
+static struct cooperative_schedule schedule_of(const struct capabilities *can, const struct product *p,
+                                               const struct cooperative_tile *tile, uint32_t splits,
+                                               const struct cooperative_operands *with)
+{
+    struct cooperative_schedule schedule = {.tile = *tile,
+                                            .tiles_m = wnn_divide_up(p->rows, tile->m),
+                                            .tiles_n = wnn_divide_up(p->columns, tile->n)};
+    schedule.split = wnn_divide_up(wnn_divide_up(p->inner, splits), tile->k) * tile->k;
+    schedule.splits = wnn_divide_up(p->inner, schedule.split);
+    schedule.sums_inside =
+        schedule.splits > 1 && (can->matrix_tile > 0 ? with->counts : sums_inside(tile, splits, with));
+    return schedule;
+}
+
+size_t wnn_cooperative_candidates(const struct capabilities *can, const struct product *p,
+                                  const struct cooperative_operands *with, size_t scratch,
+                                  struct cooperative_schedule *list, size_t capacity)
 {
     const struct cooperative_tile *tiles = with->half ? half_tiles : single_tiles;
     const struct matrix_size *size = with->half ? &can->half_matrices : &can->bfloat16_matrices;
-    uint32_t most = scratch < MAX_SPLITS ? (uint32_t)scratch : MAX_SPLITS, splits = 0;
-    double least = INFINITY;
+    uint32_t most = scratch < MAX_SPLITS ? (uint32_t)scratch : MAX_SPLITS;
+    double times[COOPERATIVE_TILES + 1];
+    size_t count = 0;
     for (unsigned i = 0; i < COOPERATIVE_TILES && tiles[i].m > 0; i++) {
         if ((can->matrix_tile > 0 ? i + 1 != can->matrix_tile : !suits(p, &tiles[i], with)) ||
             !tile_fits(can, &tiles[i], size, with) ||
             (uint64_t)wnn_divide_up(p->rows, tiles[i].m) * wnn_divide_up(p->columns, tiles[i].n) >
                 can->groups[0])
             continue;
-        uint32_t first = can->matrix_tile > 0 && most > 1 ? most : 1;
-        for (uint32_t s = first; s == first || s <= most; s++) {
-            double time = time_of(p, &tiles[i], s, with);
-            if (time >= least)
-                continue;
-            least = time;
-            splits = s;
-            schedule->tile = tiles[i];
+        double time;
+        uint32_t splits = splits_of(can, p, &tiles[i], with, most, &time);
+        size_t at = count;
+        for (; at > 0 && time < times[at - 1]; at--) {
+            times[at] = times[at - 1];
+            if (at < capacity)
+                list[at] = list[at - 1];
         }
+        times[at] = time;
+        if (at < capacity)
+            list[at] = schedule_of(can, p, &tiles[i], splits, with);
+        count += count < capacity;
     }
-    if (splits == 0)
-        return false;
-    const struct cooperative_tile *tile = &schedule->tile;
-    schedule->tiles_m = wnn_divide_up(p->rows, tile->m);
-    schedule->tiles_n = wnn_divide_up(p->columns, tile->n);
-    schedule->split = wnn_divide_up(wnn_divide_up(p->inner, splits), tile->k) * tile->k;
-    schedule->splits = wnn_divide_up(p->inner, schedule->split);
-    schedule->sums_inside =
-        schedule->splits > 1 && (can->matrix_tile > 0 ? with->counts : sums_inside(tile, splits, with));
-    return true;
+    while (count > 1 && times[count - 1] > CANDIDATE * times[0])
+        count--;
+    return count;
+}
+
+bool wnn_cooperative_choose(const struct capabilities *can, const struct product *p,
+                            const struct cooperative_operands *with, size_t scratch,
+                            struct cooperative_schedule *schedule)
+{
+    return wnn_cooperative_candidates(can, p, with, scratch, schedule, 1) > 0;
 }
 
 double wnn_cooperative_time(uint64_t work, bool half)

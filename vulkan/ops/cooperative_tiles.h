@@ -53,6 +53,12 @@ double wnn_cooperative_time(uint64_t work, bool half);
 // memory is planned for, whatever the device.
 uint32_t wnn_cooperative_splits(const struct product *product);
 
+// Tiles in the splits that suit them, what takes the least time first, and none that takes much more; returns
+// how many, `capacity` of them at most.
+size_t wnn_cooperative_candidates(const struct capabilities *can, const struct product *product,
+                                  const struct cooperative_operands *with, size_t scratch,
+                                  struct cooperative_schedule *list, size_t capacity);
+
 // What takes the least time, in no more splits than scratch memory has room for; of paired products, whose
 // columns are those of both, in none. False: no tile fits the device.
 bool wnn_cooperative_choose(const struct capabilities *can, const struct product *product,

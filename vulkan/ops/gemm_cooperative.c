@@ -3,6 +3,7 @@
 
 #include "vulkan/ops/cooperative_tiles.h"
 #include "vulkan/ops/matrix_units.h"
+#include "vulkan/ops/tile_search.h"
 #include "vulkan/ops/weights.h"
 
 #include <string.h>
@@ -16,7 +17,8 @@ enum {
     MANY_ROWS = 1024,        // of so many rows, and
     MANY_TERMS = 128,        // inner indices, which keep other kernels as busy for a few columns
     MIN_HALF_WORK = 1 << 20, // multiplications
-    MIN_SINGLE_WORK = 1 << 29
+    MIN_SINGLE_WORK = 1 << 29,
+    MIN_SEARCHED_WORK = 1 << 30 // that takes ten microseconds or so where a search has been measured
 };
 
 // How many elements beside one another a load takes: what divides all steps, up to a chunk.
@@ -372,6 +374,98 @@ bool wnn_units_pair(const struct gpu *gpu, const struct node *node)
            wnn_cooperative_choose(&gpu->can, &both, &with, 1, &schedule);
 }
 
+static void multiply_and_sum(struct lowering *lowering, const struct product *p,
+                             const struct cooperative_schedule *schedule)
+{
+    if (schedule->splits == 1 && !wnn_product_is_odd(p, p->out->type)) {
+        multiply(lowering, p, schedule, NULL);
+        return;
+    }
+    struct tensor sums = wnn_scratch(lowering, 0, WNNDataType_Float32, p->out->count * schedule->splits);
+    multiply(lowering, p, schedule, &sums);
+    if (!schedule->sums_inside)
+        wnn_product_sum(lowering, p, &sums, schedule->splits);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Tiles that are tried
+// ---------------------------------------------------------------------------------------------------------------
+
+struct tiles {
+    struct product product;
+    const struct cooperative_schedule *schedules;
+};
+
+static void try_tile(struct lowering *lowering, const void *what, size_t way)
+{
+    const struct tiles *tiles = what;
+    multiply_and_sum(lowering, &tiles->product, &tiles->schedules[way]);
+}
+
+static void tell_product(struct search *search, const struct product *p)
+{
+    const struct gather *g = p->gather;
+    const uint32_t numbers[] = {
+        p->out->type, p->rows,    p->columns,  p->inner,  p->matrices,
+        p->a_row,     p->a_inner, p->b_column, p->b_run,  p->b_jump,
+        p->b_inner,   p->out_row, p->rank,     g != NULL, (uint32_t)search->lowering->scratch.bytes};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        wnn_search_tell(search, numbers[i]);
+    for (unsigned i = 0; i < p->rank; i++) {
+        wnn_search_tell(search, p->dims[i]);
+        wnn_search_tell(search, (uint64_t)p->a_steps[i]);
+        wnn_search_tell(search, (uint64_t)p->b_steps[i]);
+        wnn_search_tell(search, (uint64_t)p->out_steps[i]);
+    }
+    if (!g)
+        return;
+    const uint32_t gathers[] = {g->in_height,    g->in_width,     g->out_height,  g->out_width,
+                                g->filter_width, g->channels,     g->image,       g->line,
+                                g->pixel,        g->padding[0],   g->padding[1],  g->strides[0],
+                                g->strides[1],   g->dilations[0], g->dilations[1]};
+    for (size_t i = 0; i < sizeof gathers / sizeof gathers[0]; i++)
+        wnn_search_tell(search, gathers[i]);
+}
+
+static void tell_schedule(struct search *search, const struct cooperative_schedule *schedule)
+{
+    const struct cooperative_tile *tile = &schedule->tile;
+    const uint32_t numbers[] = {tile->m,          tile->n,          tile->k,
+                                tile->subgroup_m, tile->subgroup_n, tile->slices,
+                                schedule->splits, schedule->split,  schedule->sums_inside};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        wnn_search_tell(search, numbers[i]);
+}
+
+// Of products that take long, which have the device to themselves, and whose sizes are known: alone, without
+// what becomes of the results.
+static size_t search_tiles(struct lowering *lowering, const struct product *p,
+                           const struct cooperative_schedule *schedules, size_t count)
+{
+    uint64_t work = (uint64_t)p->rows * p->columns * p->matrices * p->inner;
+    if (lowering->late || p->weights || lowering->work_beside > 0 ||
+        (work < MIN_SEARCHED_WORK && !lowering->gpu->can.always_matrices))
+        return 0;
+    struct tensor a = *p->a, b = *p->b, out = *p->out;
+    struct tiles tiles = {*p, schedules};
+    a.deferred = b.deferred = NULL;
+    tiles.product.a = &a;
+    tiles.product.b = &b;
+    tiles.product.out = &out;
+    tiles.product.c = NULL;
+    tiles.product.alpha = 1;
+    struct search search = {.lowering = lowering,
+                            .ways = count,
+                            .lower = try_tile,
+                            .what = &tiles,
+                            .tensors = {&a, &b, &out},
+                            .tensor_count = 3};
+    tell_product(&search, p);
+    for (size_t i = 0; i < count; i++)
+        tell_schedule(&search, &schedules[i]);
+    return wnn_search(&search);
+}
+
 bool wnn_lower_cooperative(struct lowering *lowering, const struct product *p)
 {
     const struct capabilities *can = &lowering->gpu->can;
@@ -390,18 +484,13 @@ bool wnn_lower_cooperative(struct lowering *lowering, const struct product *p)
     with.counts = !odd && can_count(lowering);
     all.inner = depth_of(p, with.half);
     size_t scratch = paired ? 1 : lowering->scratch.bytes / sizeof(float) / p->out->count;
-    struct cooperative_schedule schedule;
-    if ((odd && scratch == 0) || !wnn_cooperative_choose(can, &all, &with, scratch, &schedule)) {
+    struct cooperative_schedule schedules[SEARCH_WAYS];
+    size_t count = wnn_cooperative_candidates(can, &all, &with, scratch, schedules, SEARCH_WAYS);
+    if ((odd && scratch == 0) || count == 0) {
         lowering->reason = "no tile of matrix units fits the device";
         return false;
     }
-    if (schedule.splits == 1 && !odd) {
-        multiply(lowering, p, &schedule, NULL);
-        return true;
-    }
-    struct tensor sums = wnn_scratch(lowering, 0, WNNDataType_Float32, p->out->count * schedule.splits);
-    multiply(lowering, p, &schedule, &sums);
-    if (!schedule.sums_inside)
-        wnn_product_sum(lowering, p, &sums, schedule.splits);
+    size_t way = paired ? 0 : search_tiles(lowering, p, schedules, count);
+    multiply_and_sum(lowering, p, &schedules[way]);
     return true;
 }

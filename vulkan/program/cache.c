@@ -17,8 +17,16 @@ enum {
     MAGIC = 0x4E4E5756,
     VERSION = 2, // of entries, layouts, and what is done to SPIR-V after it was compiled
     SPIRV_MAGIC = 0x07230203,
-    SPIRV_HEAD = 5 // words
+    SPIRV_HEAD = 5, // words
+    CHOICE_MAGIC = 0x43484F49
 };
+
+// An entry without a shader.
+struct choice_entry {
+    struct head head;
+    uint32_t words[2]; // CHOICE_MAGIC, the way
+};
+_Static_assert(sizeof(struct choice_entry) == CACHE_CHOICE_BYTES, "choices are of a known size");
 
 _Static_assert(sizeof(struct cache_key) == WNN_CODE_KEY, "keys of compiled graphs are those of the cache");
 
@@ -169,4 +177,44 @@ void wnn_cache_drop(const struct cache *cache, struct cache_entry *entry)
 {
     wnn_release(cache->allocator, entry->memory);
     *entry = (struct cache_entry){0};
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Choices
+// ---------------------------------------------------------------------------------------------------------------
+
+void wnn_cache_make_choice(size_t way, struct cache_choice *choice)
+{
+    struct choice_entry entry = {{MAGIC, VERSION, 2, 0, {0}}, {CHOICE_MAGIC, (uint32_t)way}};
+    digest_of(&choice->key, &entry.head, entry.words, sizeof entry.words, entry.head.digest);
+    memcpy(choice->bytes, &entry, sizeof entry);
+}
+
+void wnn_cache_store_choice(const struct cache *cache, const struct cache_choice *choice)
+{
+    const WNNCache *host = cache->host;
+    if (host)
+        host->store(choice->key.bytes, sizeof choice->key.bytes, choice->bytes, sizeof choice->bytes,
+                    host->userdata);
+}
+
+bool wnn_cache_check_choice(const struct cache_choice *choice, size_t ways, size_t *way)
+{
+    struct cache_choice right = {.key = choice->key};
+    struct choice_entry entry;
+    memcpy(&entry, choice->bytes, sizeof entry);
+    wnn_cache_make_choice(entry.words[1], &right);
+    *way = entry.words[1];
+    return entry.words[1] < ways && memcmp(right.bytes, choice->bytes, sizeof right.bytes) == 0;
+}
+
+bool wnn_cache_load_choice(const struct cache *cache, struct cache_choice *choice, size_t ways, size_t *way)
+{
+    struct cache_entry entry = {0};
+    bool found = cache->code_count > 0 ? take_code(cache, &choice->key, &entry)
+                                       : wnn_cache_load(cache, &choice->key, &entry);
+    if (found && entry.bytes == sizeof choice->bytes)
+        memcpy(choice->bytes, entry.memory, sizeof choice->bytes);
+    wnn_cache_drop(cache, &entry);
+    return found && wnn_cache_check_choice(choice, ways, way);
 }

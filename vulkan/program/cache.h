@@ -65,4 +65,21 @@ void wnn_cache_store(const struct cache *cache, const struct cache_key *key, con
 
 void wnn_cache_drop(const struct cache *cache, struct cache_entry *entry); // one of zeros is accepted
 
+// An answer to a question that only the device can answer: one of some ways. It is an entry like others.
+#define CACHE_CHOICE_BYTES 56
+struct cache_choice {
+    struct cache_key key; // of all that the question depends on
+    unsigned char bytes[CACHE_CHOICE_BYTES];
+};
+
+// Makes the answer; offers it to the host.
+void wnn_cache_make_choice(size_t way, struct cache_choice *choice);
+void wnn_cache_store_choice(const struct cache *cache, const struct cache_choice *choice);
+
+// Whether the bytes are an answer to the question, one of `ways`.
+bool wnn_cache_check_choice(const struct cache_choice *choice, size_t ways, size_t *way);
+
+// Takes the answer of the graph, whose code it is about, if there is any, and otherwise asks the host.
+bool wnn_cache_load_choice(const struct cache *cache, struct cache_choice *choice, size_t ways, size_t *way);
+
 #endif

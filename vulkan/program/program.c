@@ -73,6 +73,26 @@ struct region wnn_program_counters(struct program *program, size_t count)
     return region;
 }
 
+bool wnn_program_find_choice(const struct program *program, struct cache_choice *choice)
+{
+    const struct choice *kept = program->choices;
+    while (kept && memcmp(&kept->choice.key, &choice->key, sizeof choice->key) != 0)
+        kept = kept->next;
+    if (kept)
+        *choice = kept->choice;
+    return kept != NULL;
+}
+
+bool wnn_program_keep_choice(struct program *program, const struct cache_choice *choice)
+{
+    struct choice *kept = wnn_arena_allocate(&program->records, sizeof *kept);
+    if (!kept)
+        return false;
+    *kept = (struct choice){program->choices, *choice};
+    program->choices = kept;
+    return true;
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Finishing
 // ---------------------------------------------------------------------------------------------------------------

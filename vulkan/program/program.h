@@ -42,6 +42,11 @@ struct step {
     size_t barriers;                 // before it in the last recording
 };
 
+struct choice {
+    struct choice *next;
+    struct cache_choice choice;
+};
+
 struct program {
     struct gpu *gpu;
     struct pipelines *pipelines;
@@ -57,10 +62,12 @@ struct program {
     struct buffer parameters;
     struct command_pool command_pool; // of its recordings, and of uploads while it is made
     size_t submissions;
-    unsigned version; // recordings of another are out of date
-    bool kept;        // entries of its pipelines are (pipeline.entry)
-    bool measured;    // it is so long that its recordings measure their submissions
-    bool settled;     // and that has shown that they are as they should be
+    unsigned version;       // recordings of another are out of date
+    struct choice *choices; // how nodes are computed of which the device was asked, the last first
+    bool searches;          // it may be asked
+    bool kept;              // entries of its pipelines are (pipeline.entry)
+    bool measured;          // it is so long that its recordings measure their submissions
+    bool settled;           // and that has shown that they are as they should be
 };
 
 // Where a variable lies.
@@ -113,6 +120,11 @@ uint32_t wnn_program_parameters(struct program *program, const uint32_t *words, 
 // Takes words, of a program that has counters: zeros when an execution begins, as they have to be when it
 // ends.
 struct region wnn_program_counters(struct program *program, size_t count);
+
+// Looks for an answer of the key, and fills it in; keeps one as long as the program. False: there is none; no
+// memory.
+bool wnn_program_find_choice(const struct program *program, struct cache_choice *choice);
+bool wnn_program_keep_choice(struct program *program, const struct cache_choice *choice);
 
 // Compiles all pipelines, and uploads the parameters. Nothing can be added then.
 bool wnn_program_finish(struct program *program, struct error *error);
