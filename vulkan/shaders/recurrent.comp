@@ -226,7 +226,8 @@ void compute(uint begin, uint first, uint count, bool reset)
 #endif
         {
             sum = plus(sum, x);
-            if (g < (LSTM == 1 ? 3u : 2u))
+            // Of a gru all are alike, which compilers see where `first` is known.
+            if (LSTM == 1 ? g < 3u : first < 2u)
                 sum = FIRST(sum);
             else
                 sum = SECOND(sum);
