@@ -45,8 +45,8 @@ static const struct cooperative_tile single_tiles[COOPERATIVE_TILES] = {
 static const double sum_start = 2.5, sum_number = 8e-7, sum_wait = 7, inside_start = 1.9,
                     read_number = 0.0025;
 
-// What may take so many times as long as the best may be the best after all.
-#define CANDIDATE 1.5
+// A candidate seems to take no more than so many times as long as the best.
+static const double candidate = 1.5;
 
 // Of 64 of a step whose part of a matrix comes from memory; and bytes a microsecond, behind that, altogether,
 // and to one processor, of both operands.
@@ -212,7 +212,7 @@ size_t wnn_cooperative_candidates(const struct capabilities *can, const struct p
             list[at] = schedule_of(can, p, &tiles[i], splits, with);
         count += count < capacity;
     }
-    while (count > 1 && times[count - 1] > CANDIDATE * times[0])
+    while (count > 1 && times[count - 1] > candidate * times[0])
         count--;
     return count;
 }

@@ -100,7 +100,7 @@ static bool lower(const struct search *search, size_t way, const struct ground *
 }
 
 // All shaders at once. They are not for the host's cache, which gets that of the way that is taken.
-static bool compile(const struct search *search, const struct trial *trials, struct error *error)
+static bool compile(const struct search *search, struct trial *trials, struct error *error)
 {
     struct pipelines *pipelines = search->lowering->program->pipelines;
     struct pipeline *list[4 * SEARCH_WAYS];
@@ -113,7 +113,7 @@ static bool compile(const struct search *search, const struct trial *trials, str
     pipelines->cache.host = NULL;
     bool done = wnn_pipelines_compile(pipelines, list, count, false, error);
     for (size_t i = 0; done && i < search->ways; i++)
-        done = wnn_program_finish((struct program *)&trials[i].program, error);
+        done = wnn_program_finish(&trials[i].program, error);
     pipelines->cache.host = host;
     return done;
 }

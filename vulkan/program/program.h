@@ -42,6 +42,7 @@ struct step {
     size_t barriers;                 // before it in the last recording
 };
 
+// How a node is computed, of which the device was asked.
 struct choice {
     struct choice *next;
     struct cache_choice choice;
@@ -63,7 +64,7 @@ struct program {
     struct command_pool command_pool; // of its recordings, and of uploads while it is made
     size_t submissions;
     unsigned version;       // recordings of another are out of date
-    struct choice *choices; // how nodes are computed of which the device was asked, the last first
+    struct choice *choices; // the last first
     bool searches;          // it may be asked
     bool kept;              // entries of its pipelines are (pipeline.entry)
     bool measured;          // it is so long that its recordings measure their submissions
