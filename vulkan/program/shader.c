@@ -685,81 +685,54 @@ void wnn_fill(struct lowering *lowering, const struct region *region)
 // Putting it together
 // ---------------------------------------------------------------------------------------------------------------
 
-static bool is_letter(char c)
+static void add_words(struct word_set *set, const struct word_set *more)
 {
-    return isalnum((unsigned char)c) || c == '_';
+    for (size_t i = 0; i < GPU_WORDS / 64; i++)
+        set->bits[i] |= more->bits[i];
 }
 
-static bool mentions(const char *text, const char *word, size_t length)
+// Those of a text that functions of the library are asked for by.
+static struct word_set words_of(const char *text)
 {
-    for (const char *at = text; (at = strstr(at, word)); at++) {
-        if ((at == text || !is_letter(at[-1])) && !is_letter(at[length]))
-            return true;
+    struct word_set set = {{0}};
+    for (size_t length; (length = wnn_gpu_next_word(&text)) > 0; text += length) {
+        const struct word_slot *slot;
+        for (size_t i = wnn_gpu_hash_word(text, length); (slot = &wnn_gpu_words[i])->word;
+             i = (i + 1) % GPU_WORD_SLOTS)
+            if (slot->length == length && memcmp(slot->word, text, length) == 0) {
+                set.bits[slot->number / 64] |= (uint64_t)1 << slot->number % 64;
+                break;
+            }
     }
-    return false;
+    return set;
 }
 
-// Which words occur, by some bits of their hashes: most that do not are known by that, and texts are long.
-struct words {
-    uint64_t bits[128];
-};
-
-static uint32_t hash_of_word(const char *word, size_t length)
+static bool are_among(const struct word_set *words, const struct word_set *all)
 {
-    uint32_t hash = 0x811C9DC5u;
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)word[i]) * 0x01000193u;
-    return (hash ^ hash >> 16) % (8 * sizeof(struct words));
+    bool among = true;
+    for (size_t i = 0; i < GPU_WORDS / 64; i++)
+        among = among && !(words->bits[i] & ~all->bits[i]);
+    return among;
 }
 
-static void note_words(struct words *words, const char *text)
+static const struct source_text *find_family(const char *name)
 {
-    while (*text) {
-        size_t length = 0;
-        while (is_letter(text[length]))
-            length++;
-        if (length > 0) {
-            uint32_t hash = hash_of_word(text, length);
-            words->bits[hash / 64] |= (uint64_t)1 << hash % 64;
-        }
-        text += length > 0 ? length : 1;
-    }
-}
-
-// Whether each word of a list occurs in one of the texts, whose words are noted.
-static bool needs(const char *words, const char *const *texts, size_t count, const struct words *noted)
-{
-    char word[64];
-    while (*words) {
-        size_t length = strcspn(words, " ");
-        bool found = false;
-        uint32_t hash = hash_of_word(words, length);
-        if (!(noted->bits[hash / 64] >> hash % 64 & 1))
-            return false;
-        memcpy(word, words, length);
-        word[length] = 0;
-        for (size_t i = 0; !found && i < count; i++)
-            found = mentions(texts[i], word, length);
-        if (!found)
-            return false;
-        words += length;
-        words += *words == ' ';
-    }
-    return true;
+    static const struct source_text none = {NULL, "#error no such family\n", 22, {{0}}, {{0}}};
+    const struct source_text *family = wnn_gpu_families;
+    while (family->name && strcmp(family->name, name) != 0)
+        family++;
+    return family->name ? family : &none;
 }
 
 const char *wnn_shader_family(const char *name)
 {
-    for (const struct source_text *family = wnn_gpu_families; family->name; family++)
-        if (strcmp(family->name, name) == 0)
-            return family->text;
-    return "#error no such family\n";
+    return find_family(name)->text;
 }
 
 void wnn_shader_include(struct shader *shader, const char *name)
 {
-    const char *text = wnn_shader_family(name);
-    add_bytes(shader, text, strlen(text));
+    const struct source_text *family = find_family(name);
+    add_bytes(shader, family->text, family->length);
 }
 
 // Whether the parameters are push constants: those of small dispatches, where another trip to memory would
@@ -856,20 +829,21 @@ static void append(struct shader *shader, uint32_t x, uint32_t y, uint32_t z)
     if (lowering->failed)
         return;
     // From the end to the beginning, so that pieces that pieces need are found too.
-    const char *texts[MAX_TEXTS];
+    const struct source_text own = {NULL, shader->text, shader->length - 1, {{0}}, words_of(shader->text)};
+    const struct source_text *texts[MAX_TEXTS];
+    struct word_set words = {{0}};
     size_t count = 0;
     if (shader->elements)
-        texts[count++] = wnn_gpu_elements;
+        texts[count++] = &wnn_gpu_elements;
     if (shader->family)
-        texts[count++] = wnn_shader_family(shader->family);
-    texts[count++] = shader->text;
-    struct words noted = {{0}};
+        texts[count++] = find_family(shader->family);
+    texts[count++] = &own;
     for (size_t i = 0; i < count; i++)
-        note_words(&noted, texts[i]);
+        add_words(&words, &texts[i]->words);
     for (size_t i = wnn_gpu_library_count; i-- > 0 && count < MAX_TEXTS;)
-        if (needs(wnn_gpu_library[i].name, texts, count, &noted)) {
-            texts[count++] = wnn_gpu_library[i].text;
-            note_words(&noted, wnn_gpu_library[i].text);
+        if (are_among(&wnn_gpu_library[i].names, &words)) {
+            texts[count++] = &wnn_gpu_library[i];
+            add_words(&words, &wnn_gpu_library[i].words);
         }
 
     struct shader whole = *shader;
@@ -877,7 +851,7 @@ static void append(struct shader *shader, uint32_t x, uint32_t y, uint32_t z)
     whole.length = whole.capacity = 0;
     add_header(&whole);
     while (count-- > 0)
-        add_text(&whole, texts[count]);
+        add_bytes(&whole, texts[count]->text, texts[count]->length);
     add_bytes(&whole, "", 1);
     if (lowering->failed)
         return;
@@ -885,8 +859,8 @@ static void append(struct shader *shader, uint32_t x, uint32_t y, uint32_t z)
         wnn_pipelines_find(program->pipelines, whole.text, whole.length - 1, shader->binding_count);
     bool pushed = are_pushed(shader), stored = !pushed && shader->parameter_count > 0;
     static const uint32_t nothing[1]; // is bound where there is nothing else to be
-    size_t words = !has_parameters(shader) ? 0 : stored ? shader->parameter_count : 1;
-    uint32_t first = wnn_program_parameters(program, stored ? shader->parameters : nothing, words);
+    size_t stored_words = !has_parameters(shader) ? 0 : stored ? shader->parameter_count : 1;
+    uint32_t first = wnn_program_parameters(program, stored ? shader->parameters : nothing, stored_words);
     struct step *step = wnn_program_add(program, STEP_DISPATCH, lowering->node);
     if (!pipeline || !step || first == UINT32_MAX) {
         if (pipeline && !step)
@@ -906,7 +880,7 @@ static void append(struct shader *shader, uint32_t x, uint32_t y, uint32_t z)
     step->has_bases = has_bases(shader);
     if (step->has_parameters)
         step->bindings[step->parameter_binding] =
-            (struct binding){.region = {NULL, first * sizeof(uint32_t), words * sizeof(uint32_t)}};
+            (struct binding){.region = {NULL, first * sizeof(uint32_t), stored_words * sizeof(uint32_t)}};
     if (pushed) {
         step->pushed_count = (uint32_t)shader->parameter_count;
         memcpy(step->pushed, shader->parameters, step->pushed_count * sizeof step->pushed[0]);
