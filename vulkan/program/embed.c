@@ -19,8 +19,8 @@ struct piece {
     char *text;
 };
 
-static struct piece library[MAX_TEXTS], families[MAX_TEXTS];
-static size_t library_count, family_count;
+static struct piece library[MAX_TEXTS], elements[MAX_TEXTS], families[MAX_TEXTS];
+static size_t library_count, element_count, family_count;
 static char words[GPU_WORDS][64];
 static size_t word_count;
 
@@ -170,8 +170,6 @@ static void print_piece(const struct piece *piece)
 
 int main(int count, char **arguments)
 {
-    struct piece elements[1];
-    size_t element_count = 0;
     int dashes = 1;
     while (dashes < count && strcmp(arguments[dashes], "--") != 0)
         dashes++;
@@ -179,7 +177,6 @@ int main(int count, char **arguments)
         fail("arguments", "a library, --, the frame of elements, and families are needed");
     for (int i = 1; i < dashes; i++)
         read_file(arguments[i], NULL);
-    memset(elements, 0, sizeof elements);
     read_file(arguments[dashes + 1], add_piece(elements, &element_count, "elements", strlen("elements")));
     for (int i = dashes + 2; i < count; i++)
         read_family(arguments[i]);
