@@ -2091,10 +2091,11 @@ def test_bench_settings(folder):
           line["min_ms"] <= line["mean_ms"] <= line["max_ms"] and 0 <= line["deviation_ms"] <= line["max_ms"], f"times: {line}")
     check(line["device"] and line["spread_percent"] >= 0 and line["execution_bytes"] > 0 and line["device_bytes"] == 0, f"the rest: {line}")
     check(0 < line["runs_per_s"] <= 1000 / line["min_ms"], f"one at a time, no more than the fastest allow: {line}")
-    # Matrices that take a while, so that the number in flight shows in how long each of them waits.
+    # Matrices that take a while, so that the number in flight shows in how long each of them waits: on average it is what
+    # arrives in a time, times how long it stays, also where a busy machine makes a few stay ten times as long.
     product = "matmul:384x384x384"
     line = json.loads(good("bench", "--json", "--iterations=30", "--in-flight=5", "--threads=1", product))
-    check(line["in_flight"] == 5 and line["runs"] == 30 and line["runs_per_s"] * line["median_ms"] > 2000,
+    check(line["in_flight"] == 5 and line["runs"] == 30 and line["runs_per_s"] * line["mean_ms"] > 2000,
           f"five in flight wait for each other: {line}")
     for extra in [], ["--in-flight=3"], ["--tensors"], ["--tensors", "--in-flight=3", "--repeats=4"], ["--warm-up=0"], ["--strict"], ["--fast"]:
         line = json.loads(good("bench", "--json", "--iterations=7", *extra, path))
