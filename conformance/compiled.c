@@ -119,6 +119,15 @@ WNNStatus wnn_load_recompiling(WNNContext context, const void *data, size_t size
     return wnn_load_chained(context, &recompilable.chain, data, size, graph, message_size, message);
 }
 
+WNNStatus wnn_vouch(const void *data, size_t size, void *userdata1, void *userdata2)
+{
+    (void)data;
+    (void)size;
+    (void)userdata1;
+    (void)userdata2;
+    return WNNStatus_Success;
+}
+
 static uint64_t load_u64(const unsigned char *bytes)
 {
     uint64_t number = 0;

@@ -42,6 +42,9 @@ WNNStatus wnn_load_copy(WNNContext context, const void *data, size_t size, WNNGr
 WNNStatus wnn_load_recompiling(WNNContext context, const void *data, size_t size, WNNGraph *graph,
                                size_t message_size, char *message);
 
+// For WNNLoadGraphDescriptor.authenticate: the host vouches for all bytes.
+WNNStatus wnn_vouch(const void *data, size_t size, void *userdata1, void *userdata2);
+
 // Where what was recorded begins; `size`: it is not there.
 size_t wnn_compiled_recording(const unsigned char *data, size_t size);
 

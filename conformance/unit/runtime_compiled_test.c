@@ -997,15 +997,6 @@ static void ignore_entry(const void *key, size_t length, const void *data, size_
     (void)userdata;
 }
 
-static WNNStatus accept(const void *data, size_t size, void *userdata1, void *userdata2)
-{
-    (void)data;
-    (void)size;
-    (void)userdata1;
-    (void)userdata2;
-    return WNNStatus_Success;
-}
-
 // How many shaders a new context asks the cache of its host for when it loads the bytes, whose results have
 // to be the right ones.
 static unsigned count_asked(const unsigned char *data, size_t size, bool vouched, struct results right)
@@ -1024,7 +1015,7 @@ static unsigned count_asked(const unsigned char *data, size_t size, bool vouched
     WNNContext own = create_described(&on);
     descriptor.bytes.data = memory;
     descriptor.bytes.byteLength = size;
-    descriptor.authenticate = vouched ? accept : NULL;
+    descriptor.authenticate = vouched ? wnn_vouch : NULL;
     before = asked;
     wnnContextLoadGraphSync(own, &descriptor, &graph, sizeof message, message);
     REQUIRE_EQUAL_STR(message, "");

@@ -246,12 +246,6 @@ static void ignore_entry(const void *key, size_t length, const void *data, size_
     (void)key, (void)length, (void)data, (void)size, (void)asked;
 }
 
-static WNNStatus accept(const void *data, size_t size, void *userdata1, void *userdata2)
-{
-    (void)data, (void)size, (void)userdata1, (void)userdata2;
-    return WNNStatus_Success;
-}
-
 // How many shaders a new context asks the cache of its host for, when it loads the bytes and runs them.
 static unsigned count_asked(WNNGraph built, const struct serialized *bytes, bool vouched)
 {
@@ -270,7 +264,7 @@ static unsigned count_asked(WNNGraph built, const struct serialized *bytes, bool
     REQUIRE_EQUAL_INT(wnn_create_context_on(backend, &on, &own), WNNStatus_Success);
     descriptor.bytes.data = memory;
     descriptor.bytes.byteLength = bytes->size;
-    descriptor.authenticate = vouched ? accept : NULL;
+    descriptor.authenticate = vouched ? wnn_vouch : NULL;
     before = asked;
     wnnContextLoadGraphSync(own, &descriptor, &graph, sizeof message, message);
     REQUIRE_EQUAL_STR(message, "");

@@ -127,15 +127,6 @@ static void ignore_entry(const void *key, size_t length, const void *data, size_
     (void)unused;
 }
 
-static WNNStatus accept(const void *data, size_t size, void *unused1, void *unused2)
-{
-    (void)data;
-    (void)size;
-    (void)unused1;
-    (void)unused2;
-    return WNNStatus_Success;
-}
-
 // The same bytes each time; the device that is there takes them for its own, finds all of its shaders in
 // them, and computes what it computes of a graph that it has built.
 static void test_loading(void)
@@ -161,7 +152,7 @@ static void test_loading(void)
     memcpy(memory, bytes.data, bytes.size);
     descriptor.bytes.data = memory;
     descriptor.bytes.byteLength = bytes.size;
-    descriptor.authenticate = accept;
+    descriptor.authenticate = wnn_vouch;
     wnnContextLoadGraphSync(context, &descriptor, &loaded, sizeof message, message);
     REQUIRE_EQUAL_STR(message, "");
     REQUIRE_EQUAL_INT(asked, 0);

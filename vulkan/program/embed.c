@@ -165,7 +165,15 @@ static void print_piece(const struct piece *piece)
     print_set(piece->name);
     printf(", ");
     print_set(piece->text);
-    printf("},\n");
+    printf("}");
+}
+
+static void print_pieces(const struct piece *pieces, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        print_piece(&pieces[i]);
+        printf(",\n");
+    }
 }
 
 int main(int count, char **arguments)
@@ -186,17 +194,12 @@ int main(int count, char **arguments)
     printf("#include \"vulkan/program/sources.h\"\n\n");
     print_words();
     printf("const struct source_text wnn_gpu_library[] = {\n");
-    for (size_t i = 0; i < library_count; i++)
-        print_piece(&library[i]);
+    print_pieces(library, library_count);
     printf("};\nconst size_t wnn_gpu_library_count = %zu;\n\nconst struct source_text wnn_gpu_elements =\n",
            library_count);
-    printf("    {\"elements\",");
-    print_text(elements[0].text);
-    printf(",\n    %zu, {{0}}, ", strlen(elements[0].text));
-    print_set(elements[0].text);
-    printf("};\n\nconst struct source_text wnn_gpu_families[] = {\n");
-    for (size_t i = 0; i < family_count; i++)
-        print_piece(&families[i]);
+    print_piece(elements);
+    printf(";\n\nconst struct source_text wnn_gpu_families[] = {\n");
+    print_pieces(families, family_count);
     printf("    {NULL, NULL, 0, {{0}}, {{0}}},\n};\n");
     return 0;
 }
