@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum {
-    ROUNDS = 6,              // of all ways by turns; the first is for caches and clocks
+    ROUNDS = 5,              // of all ways by turns
     BLOCK_BYTES = 1 << 20,   // of numbers, again and again
     MAX_BYTES = 256 << 20,   // that a search may take of the device
     COUNTERS_BYTES = 1 << 16 // of work groups that are done
@@ -118,15 +118,36 @@ static bool compile(const struct search *search, struct trial *trials, struct er
     return done;
 }
 
-static bool run(struct gpu *gpu, struct trial *trial, double *time, struct error *error)
+static bool run(struct gpu *gpu, struct trial *trial, struct error *error)
 {
     struct recording *recording = &trial->recording;
     for (size_t i = 0; i < recording->count; i++)
         recording->batches[i] = (struct batch){&recording->commands[i], 1};
-    return recording->timestamp_count == 2 &&
-           wnn_gpu_run_batches(gpu, &trial->program.command_pool, recording->batches, recording->count,
-                               error) &&
-           wnn_recording_times(recording, time);
+    return wnn_gpu_run_batches(gpu, &trial->program.command_pool, recording->batches, recording->count,
+                               error);
+}
+
+// Runs it until it is cut into submissions by what is measured, as it is in use, and no more by what was
+// estimated: a cut costs more than what ways differ by.
+static bool settle(struct gpu *gpu, struct trial *trial, struct error *error)
+{
+    static const struct record_params params = {.timestamps = TIMESTAMPS_SUBMISSIONS};
+    unsigned version;
+    do {
+        version = trial->program.version;
+        if (!wnn_program_record(&trial->program, &params, &trial->recording, error) ||
+            !run(gpu, trial, error))
+            return false;
+        wnn_program_learn(&trial->program, &trial->recording, 0);
+        wnn_recording_free(&trial->recording);
+    } while (trial->program.version != version);
+    return trial->program.settled;
+}
+
+static bool time_of(struct gpu *gpu, struct trial *trial, double *time, struct error *error)
+{
+    return trial->recording.timestamp_count == 2 && run(gpu, trial, error) &&
+           wnn_recording_times(&trial->recording, time);
 }
 
 static bool run_all(const struct search *search, const struct ground *ground, struct trial *trials,
@@ -138,17 +159,17 @@ static bool run_all(const struct search *search, const struct ground *ground, st
     if (!upload(gpu, &trials[0].program.command_pool, ground, search->tensors[0]->type, error))
         return false;
     for (size_t i = 0; i < search->ways; i++)
-        if (!wnn_program_record(&trials[i].program, &params, &trials[i].recording, error))
+        if (!wnn_interrupt_check(interrupt, error) || !settle(gpu, &trials[i], error) ||
+            !wnn_program_record(&trials[i].program, &params, &trials[i].recording, error))
             return false;
     double time, spent = 0;
     for (size_t i = 0; i < search->ways; i++)
         trials[i].least = INFINITY;
     for (unsigned round = 0; round < ROUNDS; round++)
         for (size_t i = 0; i < search->ways && spent < enough; i++, spent += time) {
-            if (!wnn_interrupt_check(interrupt, error) || !run(gpu, &trials[i], &time, error))
+            if (!wnn_interrupt_check(interrupt, error) || !time_of(gpu, &trials[i], &time, error))
                 return false;
-            if (round > 0)
-                trials[i].least = fmin(trials[i].least, time);
+            trials[i].least = fmin(trials[i].least, time);
         }
     return true;
 }
