@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which tiles a product on matrix units is computed in, and in how many splits: what takes the least time on
-// an H100, where all tiles have been measured.
+// an H100 or H200, where all tiles have been measured.
 
 #ifndef VULKAN_OPS_COOPERATIVE_TILES_H_
 #define VULKAN_OPS_COOPERATIVE_TILES_H_
@@ -21,6 +21,7 @@ struct cooperative_tile {
     uint32_t m, n, k, subgroup_m, subgroup_n, slices;
     float start, round, step, busy;
     uint32_t least_bytes; // of a matrix that as many rows meet as a tile has; 0: for any product
+    uint32_t together;    // work groups that a processor has at once, where that makes rounds of them; or 0
 };
 
 struct cooperative_schedule {

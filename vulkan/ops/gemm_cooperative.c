@@ -18,7 +18,7 @@ enum {
     MANY_TERMS = 128,        // inner indices, which keep other kernels as busy for a few columns
     MIN_HALF_WORK = 1 << 20, // multiplications
     MIN_SINGLE_WORK = 1 << 29,
-    MIN_SEARCHED_WORK = 1 << 30 // that takes ten microseconds or so where a search has been measured
+    MIN_SEARCHED_WORK = 1 << 28 // that takes ten microseconds or so where a search has been measured
 };
 
 // How many elements beside one another a load takes: what divides all steps, up to a chunk.
