@@ -29,6 +29,7 @@
     PASS(JOIN_PRODUCTS, join_products, EXACT)                                                                \
     PASS(FUSE_ATTENTION, fuse_attention, LOOSE)                                                              \
     PASS(GROUP_ROWS, group_rows, EXACT)                                                                      \
+    PASS(EXPAND_POWERS, expand_powers, LOOSE)                                                                \
     PASS(FUSE_BIAS, fuse_bias, LOOSE)                                                                        \
     PASS(UNFOLD_PATCHES, unfold_patches, EXACT)                                                              \
     PASS(HOIST_ELEMENTWISE, hoist_elementwise, EXACT)                                                        \
@@ -83,6 +84,7 @@ static const unsigned char order[] = {
     JOIN_PRODUCTS,
     FUSE_ATTENTION,
     GROUP_ROWS,
+    EXPAND_POWERS,
     FUSE_BIAS,
     UNFOLD_PATCHES,
     HOIST_ELEMENTWISE,

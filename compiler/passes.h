@@ -88,6 +88,9 @@ bool wnn_fuse_rotary(struct pass_context *context, struct graph *graph);
 // group_rows.c: multiplies by a matrix once what meets repetitions of it.
 bool wnn_group_rows(struct pass_context *context, struct graph *graph);
 
+// expand_powers.c: multiplies where squares and cubes are asked for.
+bool wnn_expand_powers(struct pass_context *context, struct graph *graph);
+
 // fuse_bias.c: lets products of matrices add a row by themselves.
 bool wnn_fuse_bias(struct pass_context *context, struct graph *graph);
 

@@ -289,13 +289,19 @@ static bool becomes_half(const struct fused *fused, unsigned number)
 
 bool wnn_fused_is_large(const struct fused *fused)
 {
+    enum {
+        MANY_STEPS = 8
+    };
     unsigned products = 0;
+    if (fused && fused->count >= MANY_STEPS)
+        return true;
     for (unsigned i = 0; fused && i < fused->count; i++) {
         const struct elementwise_step *step = &fused->list[i];
         bool sum = step->op == WNN_OP_add || step->op == WNN_OP_sub;
-        bool plain = step->type.type != WNNDataType_Float32 || step->op == WNN_OP_cast ||
-                     step->op == WNN_OP_relu || step->op == WNN_OP_clamp || step->op == WNN_OP_neg ||
-                     step->op == WNN_OP_abs || step->op == WNN_OP_identity || (sum && becomes_half(fused, i));
+        bool half = step->type.type != WNNDataType_Float32 && step->op != WNN_OP_pow;
+        bool plain = half || step->op == WNN_OP_cast || step->op == WNN_OP_relu || step->op == WNN_OP_clamp ||
+                     step->op == WNN_OP_neg || step->op == WNN_OP_abs || step->op == WNN_OP_identity ||
+                     (sum && becomes_half(fused, i));
         products += step->op == WNN_OP_mul && !plain;
         if ((!plain && step->op != WNN_OP_mul) || products > 1)
             return true;

@@ -295,7 +295,9 @@ static void multiply(struct lowering *lowering, const struct product *p,
     wnn_shader_define(&shader, "QUADS_OUT", "%d", quads);
     wnn_shader_define(&shader, "SUMS_INSIDE", "%d", schedule->sums_inside);
     // Also of pixels of float32, whose parts leave no registers (measured on an H200).
-    bool large = whole && wnn_fused_is_large(lowering->fused);
+    // And of what reads much of float16, of which an unrolled end asks too early (likewise).
+    bool large = whole && (wnn_fused_is_large(lowering->fused) ||
+                           (half && reads_as_much(lowering->fused, out->count)));
     wnn_shader_define(&shader, "LARGE_END", "%d", large || (g && !half));
     if (schedule->sums_inside)
         add_sums(&shader, p, schedule, sums, quads);

@@ -158,8 +158,8 @@ void wnn_shader_finish(struct shader *shader, const struct fused *fused);
 void wnn_shader_fused(struct shader *shader, const char *name, const struct fused *fused, bool fresh,
                       bool quads);
 
-// Whether that is much code: functions of float32 are, which keep denormal numbers whatever the device does.
-// NULL is not.
+// Whether that is much code: many steps are, pow, and functions of float32, which keep denormal numbers
+// whatever the device does. NULL is not.
 bool wnn_fused_is_large(const struct fused *fused);
 
 // Bytes of a tensor that one binding sees, wherever they begin.
