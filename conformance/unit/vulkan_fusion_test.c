@@ -115,6 +115,25 @@ static void make_many(struct subject *s) // more buffers than a small device has
                                      wnnGraphBuilderNeg(b, y[(i + 3) % 4], NULL), NULL));
 }
 
+// As batchNormalization of float16 is spelled out, by numbers that float16 does not have.
+static void make_wide(struct subject *s)
+{
+    static const float factors[] = {1e-40f, -3e-39f, 0, 2.5f, 1e-30f, INFINITY, -1},
+                       offsets[] = {0, 0.25f, -0.0f, 1e-41f, 0, -1, 1e5f};
+    WNNGraphBuilder b = s->builder;
+    WNNOperandDescriptor row = WNN_OPERAND_DESCRIPTOR_INIT;
+    row.dataType = WNNDataType_Float32;
+    row.shape = (WNNUint32List){(const uint32_t[]){7}, 1};
+    WNNOperand factor = wnnGraphBuilderConstant(b, &row, factors, sizeof factors),
+               offset = wnnGraphBuilderConstant(b, &row, offsets, sizeof offsets);
+    WNNOperand half = wnnGraphBuilderCast(b, INPUT(s, 6, 61, 7), WNNDataType_Float16, NULL),
+               wide = wnnGraphBuilderCast(b, half, WNNDataType_Float32, NULL);
+    wide = wnnGraphBuilderAdd(b, wnnGraphBuilderMul(b, wide, factor, NULL), offset, NULL);
+    output(s, wnnGraphBuilderRelu(b, wnnGraphBuilderCast(b, wide, WNNDataType_Float16, NULL), NULL));
+    wide = wnnGraphBuilderNeg(b, wnnGraphBuilderMul(b, factor, wide, NULL), NULL); // of what was no float16
+    output(s, wnnGraphBuilderCast(b, wide, WNNDataType_Float16, NULL));
+}
+
 // float16 is rounded wherever it would be without fusion. Where drivers are not known, one may join a product
 // and a sum of float32 to one rounding, and NaN has any bits.
 // Words of a float32 number or of two float16 ones.
@@ -144,7 +163,7 @@ static bool agree(const unsigned char *fused, const unsigned char *plain, bool h
 
 static void test_fused(const struct backend *backend)
 {
-    static maker *const makes[] = {make_chain, make_casts, make_residual, make_many};
+    static maker *const makes[] = {make_chain, make_casts, make_residual, make_many, make_wide};
     static unsigned char fused[MAX_BYTES], plain[MAX_BYTES];
     WNNContext context = create_on(backend), literal = create_on(backend);
     REQUIRE(context && literal);

@@ -81,7 +81,7 @@ static void bounds(WNNDataType type, int *low, int *high)
 }
 
 // What a step computes from its operands x, or a and b, or x, s and z, or c, a and b; attributes become
-// constants that begin with `prefix`. The text is that of a function's body. `coarse`: sums need not be right
+// constants that begin with `prefix`. The text is that of a function's body. `coarse`: it need not be right
 // below 2^-100.
 static void define_body(struct shader *shader, const char *prefix, const struct elementwise_step *step,
                         WNNDataType from, bool coarse, char *text, size_t size)
@@ -133,7 +133,10 @@ static void define_body(struct shader *shader, const char *prefix, const struct 
     }
     if (step->in_count == 2) {
         const struct function *function = functions[step->op];
-        coarse = coarse && from == WNNDataType_Float32 && (step->op == WNN_OP_add || step->op == WNN_OP_sub);
+        if (coarse && step->op == WNN_OP_mul && !shader->lowering->gpu->can.keeps_denormals) {
+            snprintf(text, size, "return mul_coarse(a, b);");
+            return;
+        }
         bool half = (from == WNNDataType_Float16 || coarse) && function->half;
         snprintf(text, size, half ? "precise float y = %s;\nreturn y;" : "return %s;",
                  half ? function->half : function->text);
@@ -287,6 +290,32 @@ static bool becomes_half(const struct fused *fused, unsigned number)
     return used;
 }
 
+static WNNDataType type_of(const struct fused *fused, unsigned value)
+{
+    return value == 0                    ? fused->from
+           : value <= fused->input_count ? fused->inputs[value - 1].type
+                                         : fused->list[value - fused->input_count - 1].type.type;
+}
+
+// Whether it is a float32 that has been float16.
+static bool was_half(const struct fused *fused, unsigned value)
+{
+    if (value <= fused->input_count)
+        return false;
+    const struct elementwise_step *step = &fused->list[value - fused->input_count - 1];
+    return step->op == WNN_OP_cast && type_of(fused, step->in[0]) == WNNDataType_Float16;
+}
+
+// Whether nobody sees what a step of float32 makes of denormal numbers: of such a factor the other is no more
+// than float16 has, or infinite.
+static bool is_coarse(const struct fused *fused, unsigned number)
+{
+    const struct elementwise_step *step = &fused->list[number];
+    bool may = step->op == WNN_OP_add || step->op == WNN_OP_sub ||
+               (step->op == WNN_OP_mul && (was_half(fused, step->in[0]) || was_half(fused, step->in[1])));
+    return may && step->type.type == WNNDataType_Float32 && becomes_half(fused, number);
+}
+
 bool wnn_fused_is_large(const struct fused *fused)
 {
     enum {
@@ -297,11 +326,10 @@ bool wnn_fused_is_large(const struct fused *fused)
         return true;
     for (unsigned i = 0; fused && i < fused->count; i++) {
         const struct elementwise_step *step = &fused->list[i];
-        bool sum = step->op == WNN_OP_add || step->op == WNN_OP_sub;
         bool half = step->type.type != WNNDataType_Float32 && step->op != WNN_OP_pow;
         bool plain = half || step->op == WNN_OP_cast || step->op == WNN_OP_relu || step->op == WNN_OP_clamp ||
                      step->op == WNN_OP_neg || step->op == WNN_OP_abs || step->op == WNN_OP_identity ||
-                     (sum && becomes_half(fused, i));
+                     is_coarse(fused, i);
         products += step->op == WNN_OP_mul && !plain;
         if ((!plain && step->op != WNN_OP_mul) || products > 1)
             return true;
@@ -321,7 +349,7 @@ static void define_steps(struct shader *shader, const char *name, const struct f
         const struct elementwise_step *step = &fused->list[i];
         const WNNDataType from[3] = {types[step->in[0]], types[step->in[1]], types[step->in[2]]};
         snprintf(function, sizeof function, "%s_f%u", name, i);
-        define_function(shader, function, step, from, becomes_half(fused, i));
+        define_function(shader, function, step, from, is_coarse(fused, i));
         types[first + i] = step->type.type;
     }
     wnn_shader_text(shader, "%s %s_of(", wnn_shader_type(types[first + fused->count - 1]), name);

@@ -71,6 +71,19 @@ float mul(float a, float b)
 int mul(int a, int b) { return a * b; }
 uint mul(uint a, uint b) { return a * b; }
 
+//: mul_coarse
+// Without a branch: a denormal factor is as good as any that is as small, but no 0, of which infinity makes a NaN.
+float normal_or_zero(float x)
+{
+    uint b = floatBitsToUint(x);
+    return (b & 0x7FFFFFFFu) - 1u < 0x007FFFFFu ? uintBitsToFloat((b & 0x80000000u) | 0x00800000u) : x;
+}
+float mul_coarse(float a, float b)
+{
+    precise float y = normal_or_zero(a) * normal_or_zero(b);
+    return y;
+}
+
 //: mul I64
 I64 mul(I64 a, I64 b) { uvec2 y = mul64(uvec2(a.lo, a.hi), uvec2(b.lo, b.hi)); return I64(y.x, y.y); }
 
