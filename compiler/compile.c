@@ -24,6 +24,7 @@
     PASS(RECOGNIZE, recognize, LOOSE)                                                                        \
     PASS(FUSE_PADDING, fuse_padding, CHECKED)                                                                \
     PASS(FOLD_BATCH_NORMALIZATION, fold_batch_normalization, LOOSE)                                          \
+    PASS(MERGE_BRANCHES, merge_branches, LOOSE)                                                              \
     PASS(FUSE_ROTARY, fuse_rotary, LOOSE)                                                                    \
     PASS(SPLIT_PRODUCTS, split_products, EXACT)                                                              \
     PASS(JOIN_PRODUCTS, join_products, EXACT)                                                                \
@@ -66,8 +67,8 @@ static const struct pass {
 const char *const wnn_pass_names[PASS_COUNT + 1] = {PASSES(PASS)};
 #undef PASS
 
-// The order in which they run. Choosing a layout leaves transposes to be joined, and to be computed where
-// they are of constants.
+// The order in which they run. Branches that are merged may be followed by what is to be folded. Choosing a
+// layout leaves transposes to be joined, and to be computed where they are of constants.
 // clang-format off
 static const unsigned char order[] = {
     REMOVE_EMPTY,
@@ -78,6 +79,8 @@ static const unsigned char order[] = {
     PRUNE,
     RECOGNIZE,
     FUSE_PADDING,
+    FOLD_BATCH_NORMALIZATION,
+    MERGE_BRANCHES,
     FOLD_BATCH_NORMALIZATION,
     FUSE_ROTARY,
     SPLIT_PRODUCTS,

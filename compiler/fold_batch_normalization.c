@@ -74,15 +74,6 @@ static struct operand *bias_of(const struct node *node)
 // What is to be folded
 // ---------------------------------------------------------------------------------------------------------------
 
-// The value of a constant for a channel, if it has one value or one for each; `absent` if there is no
-// operand.
-static double channel_value(const struct operand *operand, size_t channel, double absent)
-{
-    if (!operand)
-        return absent;
-    return wnn_rewrite_value(operand, wnn_shape_elements(&operand->type.shape) == 1 ? 0 : channel);
-}
-
 // Whether a constant is one number, or one per channel that broadcasts along all other dimensions.
 static bool is_per_channel(const struct operand *operand, const struct channels *channels, unsigned rank)
 {
@@ -100,18 +91,9 @@ static bool read_normalization(const struct node *node, const struct channels *c
                                struct affine *affine)
 {
     const WNNBatchNormalizationOptions *options = node->attrs;
-    if (options->axis != channels->axis)
-        return false;
-    for (unsigned i = 1; i < node->in_count; i++)
-        if (node->in[i] ? !wnn_rewrite_is_floats(node->in[i]) : i < 3)
-            return false;
-    for (size_t i = 0; i < channels->count; i++) {
-        double mean = channel_value(node->in[1], i, 0), variance = channel_value(node->in[2], i, 0);
-        affine->factor[i] = channel_value(node->in[3], i, 1) / sqrt(variance + options->epsilon);
-        affine->offset[i] = channel_value(node->in[4], i, 0) - mean * affine->factor[i];
-    }
     affine->scales = true;
-    return true;
+    return options->axis == channels->axis &&
+           wnn_rewrite_normalization(node, channels->count, affine->factor, affine->offset);
 }
 
 static bool may_be_affine(const struct node *node)
@@ -131,7 +113,7 @@ static bool read_affine(const struct node *node, unsigned side, const struct cha
         return false;
     affine->scales = node->op == WNN_OP_mul;
     for (size_t i = 0; i < channels->count; i++) {
-        double value = channel_value(node->in[1 - side], i, 0);
+        double value = wnn_rewrite_channel(node->in[1 - side], i, 0);
         affine->factor[i] = affine->scales ? value : 1;
         affine->offset[i] = affine->scales ? 0 : node->op == WNN_OP_sub ? -value : value;
     }
@@ -284,7 +266,7 @@ static bool fold_bias(const struct node *producer, const struct channels *channe
     const struct operand *bias = bias_of(producer);
     *needed = bias != NULL;
     for (size_t i = 0; i < channels->count; i++) {
-        values[i] = channel_value(bias, i, 0) * affine->factor[i] + affine->offset[i];
+        values[i] = wnn_rewrite_channel(bias, i, 0) * affine->factor[i] + affine->offset[i];
         if (!isfinite(wnn_round_to_dtype(values[i], to)) ||
             (to == WNNDataType_Float16 && wnn_round_to_dtype(values[i], to) != values[i]))
             return false;

@@ -73,6 +73,9 @@ bool wnn_fuse_padding(struct pass_context *context, struct graph *graph);
 // fold_batch_normalization.c: multiplies factors and offsets per channel into weights and biases.
 bool wnn_fold_batch_normalization(struct pass_context *context, struct graph *graph);
 
+// merge_branches.c: makes one convolution of sums of convolutions of one tensor.
+bool wnn_merge_branches(struct pass_context *context, struct graph *graph);
+
 // split_products.c: computes the parts of a product that are used apart one by one.
 bool wnn_split_products(struct pass_context *context, struct graph *graph);
 

@@ -295,6 +295,28 @@ double wnn_rewrite_value(const struct operand *operand, size_t index)
     return wnn_number_double(wnn_number_load(operand->type.type, operand->constant->data, index));
 }
 
+double wnn_rewrite_channel(const struct operand *operand, size_t channel, double absent)
+{
+    if (!operand)
+        return absent;
+    return wnn_rewrite_value(operand, wnn_shape_elements(&operand->type.shape) == 1 ? 0 : channel);
+}
+
+bool wnn_rewrite_normalization(const struct node *node, size_t count, double *factor, double *offset)
+{
+    const WNNBatchNormalizationOptions *options = node->attrs;
+    for (unsigned i = 1; i < node->in_count; i++)
+        if (node->in[i] ? !wnn_rewrite_is_floats(node->in[i]) : i < 3)
+            return false;
+    for (size_t i = 0; i < count; i++) {
+        double mean = wnn_rewrite_channel(node->in[1], i, 0),
+               variance = wnn_rewrite_channel(node->in[2], i, 0);
+        factor[i] = wnn_rewrite_channel(node->in[3], i, 1) / sqrt(variance + options->epsilon);
+        offset[i] = wnn_rewrite_channel(node->in[4], i, 0) - mean * factor[i];
+    }
+    return true;
+}
+
 static enum scale_use use_of_values(const struct operand *scale)
 {
     if (!wnn_rewrite_is_floats(scale))

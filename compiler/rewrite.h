@@ -95,6 +95,13 @@ struct operand *wnn_rewrite_part_of(const struct operand *operand, unsigned axis
 bool wnn_rewrite_is_floats(const struct operand *operand); // whose numbers are there
 double wnn_rewrite_value(const struct operand *operand, size_t index);
 
+// The value of a constant for a channel, if it has one value or one for each; `absent` if there is no
+// operand.
+double wnn_rewrite_channel(const struct operand *operand, size_t channel, double absent);
+
+// What a batchNormalization multiplies each channel by, and adds to it. False: that is not constant.
+bool wnn_rewrite_normalization(const struct node *node, size_t count, double *factor, double *offset);
+
 // What a scale and a zero point, for integers of up to 8 bits, are good for.
 enum scale_use {
     SCALE_NONE,
