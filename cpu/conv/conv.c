@@ -98,13 +98,19 @@ static void run_products(struct conv *conv, const struct parallel *parallel, flo
     }
 }
 
+// Whether the outputs of a group are whole vectors, so that no copies are made of the input.
+static bool has_quads(const struct conv *conv)
+{
+    return conv->channels_last && conv->outputs % 4 == 0;
+}
+
 static void run_phase(struct conv *conv, const struct parallel *parallel, float *scratch)
 {
     if (conv->method == CONV_DEPTHWISE)
         wnn_conv_depthwise(conv, parallel);
     else if (is_product(conv))
         run_products(conv, parallel, scratch);
-    else if (!wnn_conv_planes(conv, parallel, scratch))
+    else if (has_quads(conv) || !wnn_conv_planes(conv, parallel, scratch))
         wnn_conv_direct(conv, parallel);
 }
 

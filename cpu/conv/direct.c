@@ -3,6 +3,7 @@
 // Convolutions in small groups: sums of vectors of channels, or of pieces of rows.
 
 #include "cpu/conv/conv.h"
+#include "cpu/conv/kernel.h"
 
 #define CHUNK 256 // sums at a time
 #define TERMS 32  // vectors that are added at a time
@@ -70,14 +71,56 @@ static void add_groups(const struct conv *conv, float *out, const float *const *
     }
 }
 
+// The pixels [low, high), which have all taps of a row inside of the input, by vectors of several pixels.
+// False: there are too many taps.
+static bool inner_pixels(const struct conv *conv, size_t image, size_t y, float *out, size_t low, size_t high)
+{
+    const float *values[TERMS], *weights[TERMS];
+    struct conv_groups groups = {.in = values,
+                                 .weights = weights,
+                                 .groups = conv->groups,
+                                 .inputs = conv->inputs,
+                                 .outputs = conv->outputs,
+                                 .filter_group = conv->filter_group,
+                                 .filter_in = conv->filter_in,
+                                 .start = conv->bias,
+                                 .in_step = (size_t)conv->x.step * conv->in_x,
+                                 .out_step = conv->x.out_step * conv->out_x};
+    if (conv->outputs % 4 != 0 || conv->y.taps * conv->x.taps > TERMS)
+        return false;
+    for (size_t ky = 0; ky < conv->y.taps; ky++)
+        for (size_t kx = 0; kx < conv->x.taps; kx++) {
+            const float *from = tap_input(conv, image, y, low, ky, kx);
+            if (from == NULL)
+                continue;
+            values[groups.taps] = from;
+            weights[groups.taps++] = tap_filter(conv, ky, kx);
+        }
+    for (size_t x = low; x < high && !wnn_interrupted(conv->interrupt); x += groups.count) {
+        for (size_t t = 0; x > low && t < groups.taps; t++)
+            values[t] += groups.count * groups.in_step;
+        groups.count = wnn_min(CHUNK, high - x);
+        groups.out = out + (conv->x.out + x * conv->x.out_step) * conv->out_x;
+        conv->kernels->groups(&groups);
+    }
+    return true;
+}
+
 // Neighbouring pixels far from the border have the same taps.
 static void pixel_row(const struct conv *conv, size_t image, size_t y, float *out)
 {
     const float *values[TERMS], *weights[TERMS];
-    size_t terms = 0, stride = (size_t)conv->x.step * conv->in_x;
+    size_t terms = 0, stride = (size_t)conv->x.step * conv->in_x, low, high;
     bool known = false;
 
+    wnn_conv_inside(&conv->x, &low, &high);
+    if (low == high || !inner_pixels(conv, image, y, out, low, high))
+        high = low;
     for (size_t x = 0; x < conv->x.count && !wnn_interrupted(conv->interrupt); x++) {
+        if (x == low && high > low) {
+            x = high - 1;
+            continue;
+        }
         float *pixel = out + (conv->x.out + x * conv->x.out_step) * conv->out_x;
         bool inside = all_inside(&conv->x, x);
         start(pixel, conv->bias, conv->groups * conv->outputs);

@@ -57,6 +57,20 @@ struct conv_pixels {
     size_t in_step, out_step;
 };
 
+// Neighbouring pixels of a convolution in groups of a few channels: output o of a group has in pixel p the
+// sum over t < taps and i < inputs of in[t][p * in_step + group * inputs + i] times the weight of o in
+// weights[t], group * filter_group + i * filter_in floats behind, plus `start` of the channel.
+struct conv_groups {
+    const float *const *in;
+    const float *const *weights;
+    size_t taps, groups, inputs, outputs; // the outputs of a group are a multiple of four
+    size_t filter_group, filter_in;
+    size_t count;       // of pixels
+    const float *start; // by channel, or NULL
+    float *out;
+    size_t in_step, out_step;
+};
+
 struct conv_kernels {
     unsigned rows, lanes, vectors; // a tile has up to `vectors` vectors of channels
     // By vectors - 1 and pixels. NULL: the next larger number of pixels will do.
@@ -64,6 +78,7 @@ struct conv_kernels {
     // By pixels, up to `rows`: of float32, and of float16.
     void (*pixels[WNN_CONV_MAX_ROWS + 1])(const struct conv_pixels *pixels);
     void (*pixels_halves[WNN_CONV_MAX_ROWS + 1])(const struct conv_pixels *pixels);
+    void (*groups)(const struct conv_groups *groups);
 };
 
 // The best for this processor, and those of an ISA.
