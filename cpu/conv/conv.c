@@ -98,19 +98,13 @@ static void run_products(struct conv *conv, const struct parallel *parallel, flo
     }
 }
 
-// Whether the outputs of a group are whole vectors, so that no copies are made of the input.
-static bool has_quads(const struct conv *conv)
-{
-    return conv->channels_last && conv->outputs % 4 == 0;
-}
-
 static void run_phase(struct conv *conv, const struct parallel *parallel, float *scratch)
 {
     if (conv->method == CONV_DEPTHWISE)
         wnn_conv_depthwise(conv, parallel);
     else if (is_product(conv))
         run_products(conv, parallel, scratch);
-    else if (has_quads(conv) || !wnn_conv_planes(conv, parallel, scratch))
+    else if (wnn_conv_has_quads(conv) || !wnn_conv_planes(conv, parallel, scratch))
         wnn_conv_direct(conv, parallel);
 }
 
@@ -576,7 +570,8 @@ static size_t scratch_bytes(const struct node *node, unsigned threads)
     size_t most = 0;
     for (size_t i = 0; conv->method == CONV_DIRECT && i < phase_count(&layer); i++) {
         struct conv phase = phase_of(&layer, i);
-        size_t planes = is_empty(&phase) ? 0 : wnn_conv_planes_scratch(&phase, threads);
+        size_t planes =
+            is_empty(&phase) || wnn_conv_has_quads(&phase) ? 0 : wnn_conv_planes_scratch(&phase, threads);
         most = planes > most ? planes : most;
     }
     return bytes + most;

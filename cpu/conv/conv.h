@@ -122,8 +122,15 @@ bool wnn_conv_product_nchw_reads(const struct conv *conv);
 
 // With channels_last, where groups have one input and one output channel; filter_group is 1. Of float16 with
 // at most WNN_CONV_TAPS taps.
-#define WNN_CONV_TAPS 64
+#define WNN_CONV_TAPS 64 // whose inputs are listed
 void wnn_conv_depthwise(const struct conv *conv, const struct parallel *parallel);
+
+// Whether the outputs of a group are whole vectors, so that wnn_conv_direct is fast and no copies are made of
+// the input.
+static inline bool wnn_conv_has_quads(const struct conv *conv)
+{
+    return conv->channels_last && conv->outputs % 4 == 0 && conv->y.taps * conv->x.taps <= WNN_CONV_TAPS;
+}
 
 // Loops without a matrix product, for groups that are too small for one. With channels_last, filter_out is 1.
 void wnn_conv_direct(const struct conv *conv, const struct parallel *parallel);

@@ -71,11 +71,11 @@ static void add_groups(const struct conv *conv, float *out, const float *const *
     }
 }
 
-// The pixels [low, high), which have all taps of a row inside of the input, by vectors of several pixels.
-// False: there are too many taps.
-static bool inner_pixels(const struct conv *conv, size_t image, size_t y, float *out, size_t low, size_t high)
+// The pixels [low, high), which have all taps of a row inside of the input, of a convolution that has quads:
+// several at a time.
+static void inner_pixels(const struct conv *conv, size_t image, size_t y, float *out, size_t low, size_t high)
 {
-    const float *values[TERMS], *weights[TERMS];
+    const float *values[WNN_CONV_TAPS], *weights[WNN_CONV_TAPS];
     struct conv_groups groups = {.in = values,
                                  .weights = weights,
                                  .groups = conv->groups,
@@ -86,8 +86,6 @@ static bool inner_pixels(const struct conv *conv, size_t image, size_t y, float 
                                  .start = conv->bias,
                                  .in_step = (size_t)conv->x.step * conv->in_x,
                                  .out_step = conv->x.out_step * conv->out_x};
-    if (conv->outputs % 4 != 0 || conv->y.taps * conv->x.taps > TERMS)
-        return false;
     for (size_t ky = 0; ky < conv->y.taps; ky++)
         for (size_t kx = 0; kx < conv->x.taps; kx++) {
             const float *from = tap_input(conv, image, y, low, ky, kx);
@@ -103,7 +101,6 @@ static bool inner_pixels(const struct conv *conv, size_t image, size_t y, float 
         groups.out = out + (conv->x.out + x * conv->x.out_step) * conv->out_x;
         conv->kernels->groups(&groups);
     }
-    return true;
 }
 
 // Neighbouring pixels far from the border have the same taps.
@@ -114,8 +111,9 @@ static void pixel_row(const struct conv *conv, size_t image, size_t y, float *ou
     bool known = false;
 
     wnn_conv_inside(&conv->x, &low, &high);
-    if (low == high || !inner_pixels(conv, image, y, out, low, high))
-        high = low;
+    high = wnn_conv_has_quads(conv) ? high : low;
+    if (low < high)
+        inner_pixels(conv, image, y, out, low, high);
     for (size_t x = 0; x < conv->x.count && !wnn_interrupted(conv->interrupt); x++) {
         if (x == low && high > low) {
             x = high - 1;

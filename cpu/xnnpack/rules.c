@@ -196,7 +196,7 @@ static bool matrices_are_slow(const struct cpu_target *target)
 //                                                      Debian's, 2022          of August 2026
 //     channels last, 1x1, 7x7x160x960 to 56x56x64x256    1.1-1.3, 1.3-2.0        1.0-1.2, 1.0-1.5
 //     channels last, 3x3, 56x56x64x64 to 7x7x512x512     1.8-2.7, 2.0-3.3        1.3-1.9, 1.4-1.9
-//     channels last, 3x3, groups of 4, 8 channels (EPYC)  3.4, 3                  not measured
+//     channels last, 3x3, groups of 4, 8 (EPYC)          3.4, 3                  not measured
 //     channels last, depthwise                           0.8-1.5, 1.4-2.1        0.8-1.4, 1.3-2.3
 //     channels last, transposed, 4x4, stride 2           1.0-1.1, 1.3-1.6        2.9-3.4, 2.9-3.3
 //     channels last, transposed, 2x2, stride 2 (EPYC)    1.4-4.2, 2.3-10          not measured
