@@ -21,13 +21,8 @@ static unsigned exponent_of(const struct node *node)
 // x * x, before the node.
 static struct operand *square_before(struct graph *graph, struct operand *x, size_t before)
 {
-    struct node *square = wnn_graph_add_node(graph, WNN_OP_mul, 2, 1, &x->type);
-    if (!square)
-        return NULL;
-    square->attrs = wnn_rewrite_attrs(graph, WNN_OP_mul);
-    square->in[0] = square->in[1] = x;
-    square->index = (uint32_t)before;
-    return square->attrs ? square->out[0] : NULL;
+    struct node *square = wnn_rewrite_combine(graph, WNN_OP_mul, x, x, &x->type, before);
+    return square ? square->out[0] : NULL;
 }
 
 bool wnn_expand_powers(struct pass_context *context, struct graph *graph)

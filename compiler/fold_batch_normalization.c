@@ -20,9 +20,6 @@
 #include <math.h>
 #include <string.h>
 
-// Weights that something else uses too are only copied up to this size.
-#define SMALL_BYTES (64u * 1024)
-
 // How output channels lie in a producer's weights and result: weight i belongs to channel i / inner % count.
 struct channels {
     uint32_t count;
@@ -325,21 +322,6 @@ static struct node *only_producer(const struct node *node, unsigned side)
                : NULL;
 }
 
-// One of a chain's operators, of the two or one operands, in float32. NULL when memory runs out.
-static struct node *add_step(struct graph *graph, enum op op, struct operand *a, struct operand *b,
-                             const struct shape *shape, size_t before)
-{
-    struct descriptor type = {WNNDataType_Float32, *shape};
-    struct node *node = a ? wnn_graph_add_node(graph, op, b ? 2 : 1, 1, &type) : NULL;
-    if (!node || !(node->attrs = wnn_rewrite_attrs(graph, op)))
-        return NULL;
-    node->in[0] = a;
-    if (b)
-        node->in[1] = b;
-    node->index = (uint32_t)before;
-    return node;
-}
-
 // cast(add(mul(cast(x), factor), offset)), all of float32, in place of the batchNormalization.
 static bool spell_out(struct pass_context *context, struct graph *graph, struct node *node,
                       const struct channels *channels, const struct affine *affine)
@@ -350,15 +332,16 @@ static bool spell_out(struct pass_context *context, struct graph *graph, struct 
         row.shape.dim[i] = i ? 1 : channels->count;
     struct operand *factor = wnn_rewrite_constant(context, graph, &row, affine->factor);
     struct operand *offset = wnn_rewrite_constant(context, graph, &row, affine->offset);
-    struct cast_attrs *widen = NULL, *narrow = wnn_rewrite_attrs(graph, WNN_OP_cast);
-    struct node *wide = add_step(graph, WNN_OP_cast, node->in[0], NULL, shape, node->index);
+    const struct descriptor type = {WNNDataType_Float32, *shape};
+    struct cast_attrs *widen = wnn_rewrite_attrs(graph, WNN_OP_cast),
+                      *narrow = wnn_rewrite_attrs(graph, WNN_OP_cast);
+    struct node *wide = wnn_rewrite_add(graph, WNN_OP_cast, node->in[0], &type, widen, node->index);
     struct node *scaled =
-        wide && factor ? add_step(graph, WNN_OP_mul, wide->out[0], factor, shape, node->index) : NULL;
+        wide ? wnn_rewrite_combine(graph, WNN_OP_mul, wide->out[0], factor, &type, node->index) : NULL;
     struct node *sum =
-        scaled && offset ? add_step(graph, WNN_OP_add, scaled->out[0], offset, shape, node->index) : NULL;
+        scaled ? wnn_rewrite_combine(graph, WNN_OP_add, scaled->out[0], offset, &type, node->index) : NULL;
     if (!sum || !narrow)
         return wnn_fail_memory(context->error);
-    widen = wide->attrs;
     widen->dataType = WNNDataType_Float32;
     narrow->dataType = WNNDataType_Float16;
     node->op = WNN_OP_cast;
@@ -378,14 +361,13 @@ static bool fold_into(struct pass_context *context, struct graph *graph, struct 
     if (!takes_offset(producer, late) && (node->op == WNN_OP_add || node->op == WNN_OP_sub))
         return true;
     const struct operand *weights = producer->in[1], *bias = bias_of(producer);
-    bool copies = weights->uses > 1 && weights->constant->bytes > SMALL_BYTES;
     if (bias && !wnn_rewrite_is_floats(bias))
         return true;
     struct affine affine = {wnn_allocate(context->allocator, channels.count * sizeof(double)),
                             wnn_allocate(context->allocator, channels.count * sizeof(double)), false};
     bool known = affine.factor && affine.offset && read_affine(node, side, &channels, &affine) &&
                  is_sound(&affine, channels.count),
-         folds = known && !(affine.scales && copies);
+         folds = known && (!affine.scales || wnn_rewrite_may_copy(weights));
     double *room = folds ? wnn_allocate(context->allocator, channels.count * sizeof(double)) : NULL;
     bool good = affine.factor && affine.offset && (room || !folds);
     good = good || wnn_fail_memory(context->error);

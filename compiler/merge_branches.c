@@ -12,9 +12,6 @@
 #include <math.h>
 #include <string.h>
 
-// Weights that something else uses too are only copied up to this size.
-#define SMALL_BYTES (64u * 1024)
-
 // A convolution whose weights can be changed.
 struct branch {
     struct node *node;
@@ -208,9 +205,7 @@ static float *own_weights(struct merging *merging, const struct branch *branch)
 
 static bool may_change(const struct merging *merging, const struct branch *branch)
 {
-    const struct operand *weights = branch->node->in[1];
-    return merging->owned[branch->node->index] || weights->uses <= 1 ||
-           weights->constant->bytes <= SMALL_BYTES;
+    return merging->owned[branch->node->index] || wnn_rewrite_may_copy(branch->node->in[1]);
 }
 
 // *done stays false if it would overflow.

@@ -127,6 +127,20 @@ struct node *wnn_rewrite_add(struct graph *graph, enum op op, struct operand *in
     return node;
 }
 
+struct node *wnn_rewrite_combine(struct graph *graph, enum op op, struct operand *a, struct operand *b,
+                                 const struct descriptor *out, size_t before)
+{
+    void *attrs = a && b ? wnn_rewrite_attrs(graph, op) : NULL;
+    struct node *node = attrs ? wnn_graph_add_node(graph, op, 2, 1, out) : NULL;
+    if (!node)
+        return NULL;
+    node->in[0] = a;
+    node->in[1] = b;
+    node->attrs = attrs;
+    node->index = (uint32_t)before;
+    return node;
+}
+
 struct node *wnn_rewrite_add_reshape(struct graph *graph, struct operand *in, const struct descriptor *out,
                                      size_t before)
 {
@@ -293,6 +307,14 @@ bool wnn_rewrite_is_floats(const struct operand *operand)
 double wnn_rewrite_value(const struct operand *operand, size_t index)
 {
     return wnn_number_double(wnn_number_load(operand->type.type, operand->constant->data, index));
+}
+
+bool wnn_rewrite_may_copy(const struct operand *weights)
+{
+    enum {
+        SMALL_BYTES = 64 * 1024
+    };
+    return weights->uses <= 1 || weights->constant->bytes <= SMALL_BYTES;
 }
 
 double wnn_rewrite_channel(const struct operand *operand, size_t channel, double absent)

@@ -45,6 +45,10 @@ bool wnn_rewrite_restores(WNNUint32List first, const struct shape *from, const s
 struct node *wnn_rewrite_add(struct graph *graph, enum op op, struct operand *in,
                              const struct descriptor *out, void *attrs, size_t before);
 
+// Likewise one of two inputs, without options. NULL as well when memory has run out for an input.
+struct node *wnn_rewrite_combine(struct graph *graph, enum op op, struct operand *a, struct operand *b,
+                                 const struct descriptor *out, size_t before);
+
 struct node *wnn_rewrite_add_reshape(struct graph *graph, struct operand *in, const struct descriptor *out,
                                      size_t before);
 
@@ -94,6 +98,10 @@ struct operand *wnn_rewrite_part_of(const struct operand *operand, unsigned axis
 // Whether the operand is a constant of a float type, and one element of it.
 bool wnn_rewrite_is_floats(const struct operand *operand); // whose numbers are there
 double wnn_rewrite_value(const struct operand *operand, size_t index);
+
+// Whether a node's weights may be replaced by others: what something else uses too is only copied if it is
+// small.
+bool wnn_rewrite_may_copy(const struct operand *weights);
 
 // The value of a constant for a channel, if it has one value or one for each; `absent` if there is no
 // operand.

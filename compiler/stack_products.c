@@ -135,15 +135,10 @@ static struct operand *stack(struct pass_context *context, struct graph *graph,
 static struct operand *combine(struct graph *graph, enum op op, struct operand *a, struct operand *b,
                                const struct node *like, const struct descriptor *type, size_t place)
 {
-    struct node *node = a && b ? wnn_graph_add_node(graph, op, 2, 1, type) : NULL;
-    void *attrs = wnn_rewrite_attrs(graph, op);
-    if (!node || !attrs)
+    struct node *node = wnn_rewrite_combine(graph, op, a, b, type, place);
+    if (!node)
         return NULL;
-    node->in[0] = a;
-    node->in[1] = b;
-    node->attrs = attrs;
     node->label = like->label;
-    node->index = (uint32_t)place;
     return node->out[0];
 }
 

@@ -36,13 +36,6 @@ static const float *tap_filter(const struct conv *conv, size_t ky, size_t kx)
            (conv->x.tap + kx * conv->x.tap_step) * conv->filter_x;
 }
 
-static bool all_inside(const struct conv_axis *axis, size_t position)
-{
-    int64_t first = axis->offset + (int64_t)position * axis->step;
-    int64_t last = first + ((int64_t)axis->taps - 1) * axis->offset_step;
-    return axis->taps > 0 && first >= 0 && first < axis->in && last >= 0 && last < axis->in;
-}
-
 // out[o] += sum of values[t][i] * weights[t][i, o] in each group.
 static void add_groups(const struct conv *conv, float *out, const float *const *values,
                        const float *const *weights, size_t terms)
@@ -111,16 +104,14 @@ static void pixel_row(const struct conv *conv, size_t image, size_t y, float *ou
     bool known = false;
 
     wnn_conv_inside(&conv->x, &low, &high);
-    high = wnn_conv_has_quads(conv) ? high : low;
-    if (low < high)
-        inner_pixels(conv, image, y, out, low, high);
     for (size_t x = 0; x < conv->x.count && !wnn_interrupted(conv->interrupt); x++) {
-        if (x == low && high > low) {
+        bool inside = x >= low && x < high;
+        if (inside && wnn_conv_has_quads(conv)) {
+            inner_pixels(conv, image, y, out, low, high);
             x = high - 1;
             continue;
         }
         float *pixel = out + (conv->x.out + x * conv->x.out_step) * conv->out_x;
-        bool inside = all_inside(&conv->x, x);
         start(pixel, conv->bias, conv->groups * conv->outputs);
         if (known && inside) {
             for (size_t t = 0; t < terms; t++)
