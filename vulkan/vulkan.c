@@ -190,7 +190,8 @@ static bool partition(void *state, struct plan *plan, struct error *error)
         return false;
     wnn_graph_count_uses(graph);
     if (has_constants(plan)) {
-        wnn_turn_filters(graph);
+        if (!wnn_turn_filters(graph))
+            return wnn_fail_memory(error);
         if (!wnn_arrange_weights(&vulkan->gpu, plan, error))
             return false;
     }

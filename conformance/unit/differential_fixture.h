@@ -44,6 +44,22 @@ static inline uint32_t next(uint32_t *seed)
     return *seed >> 8;
 }
 
+// Numbers around 0 of floats; any bits of integers, or small numbers.
+static inline void fill_any(void *data, WNNDataType type, size_t count, unsigned seed)
+{
+    size_t bytes = wnn_dtype_bytes(type, count);
+    for (size_t i = 0; i < (wnn_dtype_is_float(type) ? count : bytes); i++) {
+        seed = seed * 1664525 + 1013904223;
+        float x = (float)(int)(seed >> 8) / (float)(1 << 23) - 1;
+        if (type == WNNDataType_Float16)
+            ((uint16_t *)data)[i] = wnn_half_from_float(x);
+        else if (type == WNNDataType_Float32)
+            ((float *)data)[i] = x;
+        else
+            ((unsigned char *)data)[i] = (unsigned char)(seed >> 24);
+    }
+}
+
 // A graph that is being made, of inputs of one type.
 struct subject {
     WNNGraphBuilder builder;
@@ -70,6 +86,22 @@ static inline WNNOperand input(struct subject *subject, unsigned rank, const uin
 }
 #define INPUT(subject, ...)                                                                                  \
     input(subject, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), (const uint32_t[]){__VA_ARGS__})
+
+static inline WNNOperand constant_any(struct subject *subject, unsigned rank, const uint32_t *dims,
+                                      uint32_t seed)
+{
+    static unsigned char numbers[MAX_BYTES];
+    WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
+    size_t count = 1;
+    descriptor.dataType = subject->type;
+    descriptor.shape = (WNNUint32List){dims, rank};
+    for (unsigned d = 0; d < rank; d++)
+        count *= dims[d];
+    size_t bytes = wnn_dtype_bytes(subject->type, count);
+    REQUIRE(bytes <= sizeof numbers);
+    fill_any(numbers, subject->type, count, seed);
+    return wnnGraphBuilderConstant(subject->builder, &descriptor, numbers, bytes);
+}
 
 static inline void output(struct subject *subject, WNNOperand operand)
 {
@@ -125,22 +157,6 @@ static inline double number_at(const unsigned char *data, WNNDataType type, size
 {
     return type == WNNDataType_Float16 ? wnn_half_to_float(((const uint16_t *)(const void *)data)[i])
                                        : ((const float *)(const void *)data)[i];
-}
-
-// Numbers around 0 of floats; any bits of integers, or small numbers.
-static inline void fill_any(void *data, WNNDataType type, size_t count, unsigned seed)
-{
-    size_t bytes = wnn_dtype_bytes(type, count);
-    for (size_t i = 0; i < (wnn_dtype_is_float(type) ? count : bytes); i++) {
-        seed = seed * 1664525 + 1013904223;
-        float x = (float)(int)(seed >> 8) / (float)(1 << 23) - 1;
-        if (type == WNNDataType_Float16)
-            ((uint16_t *)data)[i] = wnn_half_from_float(x);
-        else if (type == WNNDataType_Float32)
-            ((float *)data)[i] = x;
-        else
-            ((unsigned char *)data)[i] = (unsigned char)(seed >> 24);
-    }
 }
 
 // Floats are as the processor's within a tolerance, 0 for equal bits, of what `name` and `number` say.

@@ -15,21 +15,6 @@ struct deconvolution {
     uint32_t seed;
 };
 
-static WNNOperand constant_of(struct subject *s, unsigned rank, const uint32_t *dims, uint32_t seed)
-{
-    static unsigned char numbers[1 << 21];
-    WNNOperandDescriptor descriptor = WNN_OPERAND_DESCRIPTOR_INIT;
-    size_t count = 1;
-    descriptor.dataType = s->type;
-    descriptor.shape = (WNNUint32List){dims, rank};
-    for (unsigned d = 0; d < rank; d++)
-        count *= dims[d];
-    size_t bytes = wnn_dtype_bytes(s->type, count);
-    REQUIRE(bytes <= sizeof numbers);
-    fill_any(numbers, s->type, count, seed);
-    return wnnGraphBuilderConstant(s->builder, &descriptor, numbers, bytes);
-}
-
 static void make(struct subject *s)
 {
     const struct deconvolution *d = s->argument;
@@ -45,12 +30,12 @@ static void make(struct subject *s)
     options.inputLayout = d->nhwc ? WNNInputOperandLayout_NHWC : WNNInputOperandLayout_NCHW;
     options.filterLayout = d->layout;
     if (d->bias)
-        options.bias = constant_of(s, 1, &d->outputs, d->seed + 1);
+        options.bias = constant_any(s, 1, &d->outputs, d->seed + 1);
     unsigned layout = d->layout == WNNConvTranspose2dFilterOperandLayout_IOHW   ? 0
                       : d->layout == WNNConvTranspose2dFilterOperandLayout_HWOI ? 1
                                                                                 : 2;
     WNNOperand y = wnnGraphBuilderConvTranspose2d(s->builder, input(s, 4, x[d->nhwc]),
-                                                  constant_of(s, 4, w[layout], d->seed), &options);
+                                                  constant_any(s, 4, w[layout], d->seed), &options);
     if (d->after == 1 || d->after == 2)
         output(s, wnnGraphBuilderRelu(s->builder, y, NULL));
     if (d->after == 2) // the result is used twice
@@ -65,13 +50,13 @@ static void make(struct subject *s)
         output(s, wnnGraphBuilderSigmoid(s->builder, y, NULL));
     if (d->after == 6) { // numbers of channels, also in another type
         const uint32_t channels[] = {1, d->outputs, 1, 1};
-        WNNOperand row = constant_of(s, d->nhwc ? 1 : 4, d->nhwc ? &channels[1] : channels, d->seed + 2);
+        WNNOperand row = constant_any(s, d->nhwc ? 1 : 4, d->nhwc ? &channels[1] : channels, d->seed + 2);
         y = wnnGraphBuilderSub(s->builder, row, y, NULL);
         WNNBatchNormalizationOptions how = WNN_BATCH_NORMALIZATION_OPTIONS_INIT;
         how.axis = d->nhwc ? 3 : 1;
-        how.scale = constant_of(s, 1, &d->outputs, d->seed + 3);
-        WNNOperand mean = constant_of(s, 1, &d->outputs, d->seed + 4),
-                   one = constant_of(s, 1, &d->outputs, 5);
+        how.scale = constant_any(s, 1, &d->outputs, d->seed + 3);
+        WNNOperand mean = constant_any(s, 1, &d->outputs, d->seed + 4),
+                   one = constant_any(s, 1, &d->outputs, 5);
         y = wnnGraphBuilderBatchNormalization(s->builder, y, mean, wnnGraphBuilderExp(s->builder, one, NULL),
                                               &how);
         output(s, wnnGraphBuilderRelu(s->builder, y, NULL));

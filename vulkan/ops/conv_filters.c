@@ -28,7 +28,7 @@ static enum arrangement arrangement_of(const struct node *node)
     return small ? ARRANGED_IHWO : ARRANGED_OHWI;
 }
 
-// The node's options, with another layout of its filter. False: nothing has changed, and that is fine.
+// The node's options, with another layout of its filter. False: there is no memory.
 static bool set_layout(struct graph *graph, struct node *node, enum arrangement arrangement)
 {
     bool transposed = node->op == WNN_OP_convTranspose2d;
@@ -55,18 +55,33 @@ static void turn_filter(struct operand *filter, enum arrangement arrangement)
     filter->arrangement = (unsigned char)arrangement;
 }
 
-void wnn_turn_filters(struct graph *graph)
+static unsigned char wish(const void *state, const struct node *node, unsigned input)
+{
+    (void)state;
+    const struct operand *filter = node->in[input];
+    bool turns = input == 1 && !filter->arrangement && wnn_dtype_bits(filter->type.type) >= 8;
+    return turns ? (unsigned char)arrangement_of(node) : ARRANGED_AS_IT_IS;
+}
+
+bool wnn_turn_filters(struct graph *graph)
 {
     for (size_t i = 0; i < graph->operand_count; i++)
         if (graph->operands[i]->constant)
             wnn_take_transpose(graph->operands[i]);
+    // One that others want otherwise would have to be there twice.
+    const unsigned char *agreed = wnn_agree(graph, wish, NULL);
+    if (!agreed)
+        return false;
     for (size_t i = 0; i < graph->node_count; i++) {
         struct node *node = graph->nodes[i];
-        enum arrangement arrangement = arrangement_of(node);
-        struct operand *filter = arrangement ? node->in[1] : NULL;
-        // One that others use too would have to be there twice.
-        if (filter && filter->constant && !filter->arrangement && filter->uses == 1 &&
-            wnn_dtype_bits(filter->type.type) >= 8 && set_layout(graph, node, arrangement))
+        struct operand *filter = node->in_count > 1 ? node->in[1] : NULL;
+        enum arrangement arrangement = filter ? (enum arrangement)agreed[filter->index] : ARRANGED_AS_IT_IS;
+        if (arrangement == ARRANGED_AS_IT_IS)
+            continue;
+        if (!set_layout(graph, node, arrangement))
+            return false;
+        if (!filter->arrangement)
             turn_filter(filter, arrangement);
     }
+    return true;
 }

@@ -42,9 +42,14 @@ void wnn_lower_move(struct lowering *lowering, const struct tensor *from, const 
 // gather.c: whether a scatterND looks at each element of its updates once.
 bool wnn_scatter_computes_updates(const struct node *node);
 
+// agreement.c: of each operand, by its index, what all that read it wish alike of a constant, or 0; uses are
+// counted. In the graph's memory; NULL: there is none left.
+typedef unsigned char wish_fn(const void *state, const struct node *node, unsigned input);
+const unsigned char *wnn_agree(struct graph *graph, wish_fn *wish, const void *state);
+
 // conv_filters.c: lets constant filters lie as convolutions read them best; uses are counted. Groups of so
-// many channels are multiplied as matrices, and read filters as these do.
+// many channels are multiplied as matrices, and read filters as these do. False: there is no memory.
 #define GPU_MIN_GROUP 8
-void wnn_turn_filters(struct graph *graph);
+bool wnn_turn_filters(struct graph *graph);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "compiler/rewrite.h"
 #include "ops/expression.h"
+#include "vulkan/ops/operators.h"
 #include "vulkan/program/arrangement.h"
 
 #include <string.h>
@@ -141,14 +142,14 @@ static bool replace(struct graph *graph, struct operand **in, const struct descr
 }
 
 // A transpose in memory, of which the shape says nothing, made when it is uploaded. One that was loaded may
-// lie so already.
-static bool turn(struct graph *graph, struct operand **in)
+// lie so already. What others read, too, stays as it is for these, unless all want it turned.
+static bool turn(struct graph *graph, struct operand **in, bool agreed)
 {
-    const struct operand *operand = *in;
+    struct operand *operand = *in;
     if (operand->arranged || wnn_shape_elements(&operand->type.shape) == 1)
         return true;
     const struct descriptor type = operand->type;
-    if (!replace(graph, in, &type, wnn_constant_ref(operand->constant)))
+    if (!agreed && !replace(graph, in, &type, wnn_constant_ref(operand->constant)))
         return false;
     (*in)->arranged = true;
     (*in)->arrangement = ARRANGED_COLUMNS;
@@ -196,10 +197,10 @@ static void describe_blocks(struct weights *choice, const struct node *node, con
     steps_of(zero, transposed, choice->turned, &choice->zero_column, &choice->zero_term);
 }
 
-static bool turn_all(struct graph *graph, struct node *node, const struct expression *fused)
+static bool turn_all(struct graph *graph, struct node *node, const struct expression *fused, bool agreed)
 {
-    return turn(graph, &node->in[1]) &&
-           (!fused || (turn(graph, parameter(node, fused, 1)) && turn(graph, parameter(node, fused, 2))));
+    return turn(graph, &node->in[1], agreed) && (!fused || (turn(graph, parameter(node, fused, 1), false) &&
+                                                            turn(graph, parameter(node, fused, 2), false)));
 }
 
 bool wnn_is_for_units(const struct capabilities *can, const struct product *p, bool quantized)
@@ -269,35 +270,65 @@ static bool look_at_scales(const struct gpu *gpu, struct plan *plan, struct node
     return done;
 }
 
-static bool arrange(const struct gpu *gpu, struct plan *plan, struct node *node, struct error *error)
+// What becomes of a product's constant weights.
+enum use {
+    USE_NONE,  // nothing that the kernels here do
+    USE_PLAIN, // they are only turned
+    USE_TAKEN
+};
+
+static enum use use_of(const struct gpu *gpu, const struct node *node, bool *on_units)
 {
-    struct graph *graph = &plan->graph;
+    if (node->op != WNN_OP_matmul && node->op != WNN_OP_gemm)
+        return USE_NONE;
     const struct expression *fused = quantized(node);
     struct product p = wnn_product_of(node);
-    bool transposed = is_transposed(node);
     unsigned bits = wnn_dtype_bits(fused ? fused->from : node->in[1]->type.type);
-    bool on_units = are_places_of_use(&gpu->can, node, &p, bits), few = has_few_rows(gpu, node, &p);
-    bool taken = fused ? wnn_takes_quantized(gpu, node)
-                       : !wnn_fused(node, 1) && (few || on_units) &&
-                             node->in[0]->type.type == node->in[1]->type.type && suits(gpu, node, &p, bits);
-    bool plain = !taken && !wnn_fused(node, 1) && !transposed && is_better_turned(node, &p, bits);
-    if (!taken && !plain)
+    *on_units = are_places_of_use(&gpu->can, node, &p, bits);
+    if (fused ? wnn_takes_quantized(gpu, node)
+              : !wnn_fused(node, 1) && (*on_units || has_few_rows(gpu, node, &p)) &&
+                    node->in[0]->type.type == node->in[1]->type.type && suits(gpu, node, &p, bits))
+        return USE_TAKEN;
+    bool plain = !wnn_fused(node, 1) && !is_transposed(node) && is_better_turned(node, &p, bits);
+    return plain ? USE_PLAIN : USE_NONE;
+}
+
+// Of wnn_agree(): the state is a GPU.
+static unsigned char wish(const void *state, const struct node *node, unsigned input)
+{
+    bool on_units, can = input == 1 && !node->in[1]->arranged && !is_transposed(node);
+    return can && use_of(state, node, &on_units) != USE_NONE ? ARRANGED_COLUMNS : ARRANGED_AS_IT_IS;
+}
+
+// All that read the node's weights want them alike if this is `agreed`.
+static bool arrange(const struct gpu *gpu, struct plan *plan, struct node *node, bool agreed,
+                    struct error *error)
+{
+    struct graph *graph = &plan->graph;
+    bool on_units;
+    enum use use = use_of(gpu, node, &on_units);
+    if (use == USE_NONE)
         return true;
-    // Transposing floats that others use too would take much memory; integers are small.
-    if (!fused && !transposed && node->in[1]->uses != 1)
+    const struct expression *fused = quantized(node);
+    bool transposed = is_transposed(node);
+    // Transposing floats that others use otherwise would take much memory; integers are small.
+    if (!fused && !transposed && !agreed && !node->in[1]->arranged)
         return true;
     struct weights *choice = wnn_arena_allocate(&graph->arena, sizeof *choice);
     if (!choice)
         return wnn_fail_memory(error);
-    *choice = (struct weights){.turned = !transposed, .plain = plain};
+    struct product p = wnn_product_of(node);
+    *choice = (struct weights){.turned = !transposed, .plain = use == USE_PLAIN};
     if (fused && !look_at_scales(gpu, plan, node, fused, choice, error))
         return false;
     if (fused)
         describe_blocks(choice, node, &p, fused);
-    choice->on_units = !plain && on_units && wnn_has_single_scales(choice, bits, wnn_weight_unit(bits));
-    choice->few_rows = !plain && (choice->on_units || few);
+    unsigned bits = wnn_dtype_bits(fused ? fused->from : node->in[1]->type.type);
+    choice->on_units =
+        !choice->plain && on_units && wnn_has_single_scales(choice, bits, wnn_weight_unit(bits));
+    choice->few_rows = !choice->plain && (choice->on_units || has_few_rows(gpu, node, &p));
     node->choice = choice;
-    return transposed || turn_all(graph, node, fused) || wnn_fail_memory(error);
+    return transposed || turn_all(graph, node, fused, agreed) || wnn_fail_memory(error);
 }
 
 bool wnn_weights_are_alike(const struct node *a, const struct node *b)
@@ -331,10 +362,17 @@ static bool reads_arranged(const struct node *node)
 
 bool wnn_arrange_weights(const struct gpu *gpu, struct plan *plan, struct error *error)
 {
-    for (size_t i = 0; i < plan->graph.node_count; i++) {
-        struct node *node = plan->graph.nodes[i];
+    struct graph *graph = &plan->graph;
+    size_t known = graph->operand_count; // before others are made of them
+    const unsigned char *agreed = wnn_agree(graph, wish, gpu);
+    if (!agreed)
+        return wnn_fail_memory(error);
+    for (size_t i = 0; i < graph->node_count; i++) {
+        struct node *node = graph->nodes[i];
+        const struct operand *weights = node->in_count > 1 ? node->in[1] : NULL;
+        bool alike = weights && weights->index < known && agreed[weights->index] == ARRANGED_COLUMNS;
         node->choice = NULL;
-        if ((node->op == WNN_OP_matmul || node->op == WNN_OP_gemm) && !arrange(gpu, plan, node, error))
+        if (!arrange(gpu, plan, node, alike, error))
             return false;
         if (!reads_arranged(node))
             return wnn_fail(error, WNNStatus_TypeError,

@@ -31,6 +31,8 @@ IMAGE, WORDS = (3, 224, 224), (128,)
 TRANSFORMERS = {
     "bert": ("BertModel", "BertConfig", SMALL, WORDS, "last_hidden_state"),
     "distilbert": ("DistilBertModel", "DistilBertConfig", {}, WORDS, "last_hidden_state"),
+    "albert": ("AlbertModel", "AlbertConfig", {**SMALL, "hidden_size": 768, "num_attention_heads": 12,
+                                               "intermediate_size": 3072}, WORDS, "last_hidden_state"),
     "gpt2": ("GPT2LMHeadModel", "GPT2Config", {"n_layer": 6, "use_cache": False}, WORDS, "logits"),
     "t5": ("T5EncoderModel", "T5Config", {}, WORDS, "last_hidden_state"),
     "llama": ("LlamaForCausalLM", "LlamaConfig", DECODER, WORDS, "logits"),
