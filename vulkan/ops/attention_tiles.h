@@ -40,7 +40,8 @@ struct attention_schedule {
     uint32_t tile_rows, tile_keys;     // of a work group, at a time
     uint32_t row_tiles, splits, split; // so many keys each
     bool partial;                      // the results go through scratch memory
-    const void *tile;                  // the kernel's own
+    const void *tile;                  // of ATTENTION_TILES
+    uint32_t subgroup_rows;            // on matrix units
     // Of few rows: invocations of a work group, and of these that share a key, and scores of a row; and
     // whether keys are not to be split, however few work groups there are.
     uint32_t invocations, lanes, pieces;
@@ -48,7 +49,7 @@ struct attention_schedule {
     bool whole;
 };
 
-// attention_units.c. The schedule's kernel and tile; false: not on matrix units.
+// attention_units.c. The schedule's kernel and its tiles; false: not on matrix units.
 bool wnn_choose_attention_units(const struct gpu *gpu, const struct attention_matrices *m,
                                 struct attention_schedule *schedule);
 void wnn_describe_attention_units(struct shader *shader, const struct attention_matrices *m,
