@@ -33,7 +33,9 @@ static const struct cooperative_tile half_tiles[COOPERATIVE_TILES] = {
     {192, 128, 64, 48, 64, 1, 5.1f, 2.23f, 1.112f, 1.114f},
     {96, 128, 64, 48, 64, 2, 6.36f, 1.22f, 0.649f, 0.648f},
     {64, 128, 64, 32, 32, 1, 4.88f, 0.88f, 0.528f, 0.575f},
-    {32, 128, 128, 16, 32, 1, 3.8f, 0.4f, 1.25f, 0.98f, .least_bytes = LONG_STEP_BYTES}};
+    {32, 128, 128, 16, 32, 1, 3.8f, 0.4f, 1.25f, 0.98f, .least_bytes = LONG_STEP_BYTES},
+    {160, 128, 64, 80, 32, 1, 3.5f, 3.1f, 1.03f, 1.03f},
+    {80, 128, 64, 80, 32, 1, 5.4f, 1.1f, 0.674f, 0.55f, .together = 2}};
 static const struct cooperative_tile single_tiles[COOPERATIVE_TILES] = {
     {128, 128, 16, 64, 64, 1, 7.4f, 4.67f, 1.51f, 1.117f, .together = 2},
     {64, 64, 32, 32, 32, 1, 5.55f, 1.67f, 1.04f, 0.706f, .together = 2},

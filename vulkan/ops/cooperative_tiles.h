@@ -9,7 +9,7 @@
 #include "vulkan/ops/product.h"
 
 enum {
-    COOPERATIVE_TILES = 11,      // that there are for a type, at most
+    COOPERATIVE_TILES = 13,      // that there are for a type, at most
     COOPERATIVE_PIECES = 3,      // bfloat16 that add up to a float32
     COOPERATIVE_PROCESSORS = 132 // of an H100 or H200
 };

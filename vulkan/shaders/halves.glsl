@@ -41,18 +41,17 @@ float erf_half(float x)
 }
 
 //: gelu_half
+// x times erfc(|x| / sqrt(2)) / 2, or what that leaves of 1: 2^(-1 - g) for a polynomial g of |x|.
 float gelu_half(float x)
 {
-    float low = x < -6.5 ? -6.5 : x, a = low > 6.5 ? 6.5 : abs(low);
-    precise float share = 1.0 / (a + 3.0), t = mad(-6.0, share, 1.0);
-    precise float p = 3.592120310e-3;
-    p = mad(p, t, -1.181913091e-2);
-    p = mad(p, t, -4.670965159e-2);
-    p = mad(p, t, 2.302528171e-1);
-    p = mad(p, t, -5.093587263e-1);
-    p = mad(p, t, 7.290793752e-1);
-    p = p * share * exp2(a * a * -0.72134752);
-    precise float y = low * (x < 0.0 ? p : 1.0 - p);
+    float low = x < -6.5 ? -6.5 : x, a = min(abs(low), 6.5); // NaN comes through low
+    precise float q = -3.26063487e-5;
+    q = mad(q, a, 7.50861512e-4);
+    q = mad(q, a, -7.95659458e-3);
+    q = mad(q, a, 5.30928113e-2);
+    q = mad(q, a, 4.59111924e-1);
+    q = mad(q, a, 1.15107416);
+    precise float p = exp2(mad(-q, a, -1.0)), y = low * (x < 0.0 ? p : 1.0 - p);
     return kept_nan(x, y);
 }
 
