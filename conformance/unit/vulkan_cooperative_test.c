@@ -324,6 +324,33 @@ static void test_products(WNNDataType type)
     }
 }
 
+// Tiles of whole steps, the last of which begin before their place, down and across.
+static void test_overlaps(void)
+{
+    const struct product any = {.rows = 512, .columns = 512, .inner = 512, .matrices = 1};
+    const struct cooperative_operands with = {.half = true};
+    struct cooperative_schedule schedule;
+    for (unsigned tile = 1; tile <= COOPERATIVE_TILES; tile++) {
+        gpu.can.matrix_tile = tile;
+        if (!wnn_cooperative_choose(&gpu.can, &any, &with, 1, &schedule))
+            continue;
+        struct test_case t = {.type = WNNDataType_Float16,
+                              .tile = tile,
+                              .rows = schedule.tile.m + 8,
+                              .columns = schedule.tile.n + 8,
+                              .inner = schedule.tile.k,
+                              .a_turned = tile % 2,
+                              .b_turned = tile / 2 % 2,
+                              .alpha = tile % 3 == 0};
+        if (tile % 4 == 0) {
+            t.inner *= 2;
+            t.scratch = 2;
+            t.counts = tile % 8 == 0;
+        }
+        run(&t);
+    }
+}
+
 // On an H100, whatever is here: of one round of tiles slices share the parts, what runs beside others takes
 // tiles that keep processors busy for the least time, and no splits.
 static void test_choices(void)
@@ -583,6 +610,7 @@ int main(int argc, char **argv)
     if (gpu.can.half_matrices.m > 0)
         CASE(test_places());
     CASE(test_products(WNNDataType_Float16));
+    CASE(test_overlaps());
     if (gpu.can.bfloat16_matrices.m > 0)
         CASE(test_products(WNNDataType_Float32));
     wnn_buffer_free(&gpu, &counters);

@@ -258,8 +258,8 @@ static void multiply(struct lowering *lowering, const struct product *p,
              other_unit = partner ? unit_of(&partner->in[1], b_steps, 2, p->rank, p->b_steps) : b_unit;
     b_unit = other_unit < b_unit ? other_unit : b_unit;
     bool whole_k = half && !runs && (!shader.late || p->fixed_b) && p->inner % tile->k == 0,
-         whole_a = whole_k && !g && !shader.late && p->rows % tile->m == 0 && a_unit == 8,
-         whole_b = whole_k && p->columns % (tile->n / (partner ? 2 : 1)) == 0 && b_unit == 8;
+         whole_a = whole_k && !g && !shader.late && p->rows >= tile->m && a_unit == 8,
+         whole_b = whole_k && p->columns >= tile->n / (partner ? 2 : 1) && b_unit == 8;
     wnn_shader_define(&shader, "WHOLE_A", "%d", whole_a);
     wnn_shader_define(&shader, "WHOLE_B", "%d", whole_b);
     if (g) {

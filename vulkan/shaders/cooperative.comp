@@ -163,6 +163,7 @@ RESULTS summed(vec4 sums, uint place)
 #define SUMMED_AT_ONCE clamp(TILE_ITEMS / INVOCATIONS, 1u, 4u)
 #define SPLITS_AT_ONCE (READ_AT_ONCE / SUMMED_AT_ONCE)
 #define OUTSIDE 0xFFFFFFFFu
+#define IS_OWN(m, n) ((WHOLE_A == 1 ? (m) >= own_m : (m) < ROWS) && (WHOLE_B == 1 ? (n) >= own_n : (n) < COLUMNS))
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Matrices of PART_M x PART_K, PART_K x PART_N and PART_M x PART_N elements
@@ -343,7 +344,8 @@ float sum_of(uint from_a, uint from_b, uint m, uint n, uint begin, uint end)
 #endif
 
 // The chunk that an invocation reads as number i of a step that begins at k0. Where tiles are WHOLE, nothing lies outside
-// of the operand, and chunks are counted from the first of the step on.
+// of the operand, and chunks are counted from the first of the step on. The last of them begin before their place where
+// they would end outside, and share rows or columns with those before, to which these belong.
 #if WHOLE_A
 #define CHUNK_A(i, k0) a_whole(at_a + (i) * (step_a * a_line / 8u))
 #elif GATHERED
@@ -457,7 +459,9 @@ void main()
     const uint tiles_m = (ROWS + TILE_M - 1u) / TILE_M, tiles_n = (COLUMNS + TILE_COLUMNS - 1u) / TILE_COLUMNS;
     uint band = gl_WorkGroupID.x / (BAND * tiles_n) * BAND, height = min(tiles_m - band, BAND);
     uint place = gl_WorkGroupID.x % (BAND * tiles_n);
-    uint first_m = (band + place % height) * TILE_M, first_n = place / height * TILE_COLUMNS;
+    uint own_m = (band + place % height) * TILE_M, own_n = place / height * TILE_COLUMNS; // from where on it writes
+    uint first_m = WHOLE_A == 1 ? min(own_m, ROWS - TILE_M) : own_m;
+    uint first_n = WHOLE_B == 1 ? min(own_n, COLUMNS - TILE_COLUMNS) : own_n;
     uint from_a = a_index(matrix), from_b = b_index(matrix);
     uint begin = split * SPLIT, end = min(begin + SPLIT, DEPTH);
     uint subgroup_m = SLICE_SUBGROUP / SUBGROUPS_N * SUBGROUP_M, subgroup_n = SLICE_SUBGROUP % SUBGROUPS_N * SUBGROUP_N;
@@ -591,7 +595,7 @@ void main()
             UNROLL for (uint a = 0u; a < AT_ONCE; a++) {
                 uint item = SLICE_ITEM(first + a) * SUBGROUP + LANE;
                 uint row = item / ROW_ITEMS, column = item % ROW_ITEMS * BESIDE;
-                bool inside = top + row < ROWS && left + column < COLUMNS;
+                bool inside = IS_OWN(top + row, left + column);
                 // What lies outside reads what there is, and is not written.
                 uint o = inside ? to + (top + row) * OUT_ROW + left + column : to;
                 places[a] = inside ? o : OUTSIDE;
@@ -624,7 +628,7 @@ void main()
         RESULTS results[SUMMED_AT_ONCE];
         UNROLL for (uint a = 0u; a < SUMMED_AT_ONCE; a++) {
             uint item = first + a * INVOCATIONS, m = first_m + item / row_items, n = first_n + item % row_items * BESIDE;
-            bool inside = item < TILE_ITEMS && m < ROWS && n < COLUMNS;
+            bool inside = item < TILE_ITEMS && IS_OWN(m, n);
             from[a] = inside ? out_index(matrix) + m * OUT_ROW + n : out_index(matrix);
             to[a] = inside ? from[a] : OUTSIDE;
             all[a] = vec4(0.0);
