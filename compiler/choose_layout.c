@@ -8,6 +8,8 @@
 
 #include "compiler/layout_rules.h"
 
+#include <string.h>
+
 struct islands {
     struct pass_context *context;
     struct graph *graph;
@@ -68,6 +70,31 @@ static uint64_t cost(const struct operand *operand)
 // Deciding
 // ---------------------------------------------------------------------------------------------------------------
 
+// Whether an image was in the other layout before it came here, so that turning it costs nothing.
+static bool was_turned_back(const struct operand *operand)
+{
+    const struct node *node = operand->producer;
+    return node && ((node->op == WNN_OP_transpose && node->in[0]->type.shape.rank == 4 &&
+                     memcmp(wnn_rewrite_order_of(node).data, wnn_layout_axis, sizeof wnn_layout_axis) == 0) ||
+                    undoes_another(operand));
+}
+
+// Nodes that carry an image on from an anchor; or from where it was in the other layout, for an anchor that
+// may come: trim() and weigh() say where that is of no use.
+static bool carries_on(const struct islands *islands, const struct node *node)
+{
+    bool turned = false, costs = false, free = false;
+    for (unsigned j = 0; j < node->in_count; j++) {
+        const struct operand *in = node->in[j];
+        if (!in || !wnn_layout_turns_input(node, j))
+            continue;
+        turned = turned || is_turned(islands, in);
+        free = free || was_turned_back(in);
+        costs = costs || cost(in) > 0;
+    }
+    return turned || (free && !costs);
+}
+
 static void merge_neighbors(struct islands *islands)
 {
     const struct backend *backend = islands->context->backend;
@@ -76,10 +103,8 @@ static void merge_neighbors(struct islands *islands)
         islands->role[i] = (unsigned char)wnn_layout_role(node);
         if (islands->role[i] == LAYOUT_ANCHOR && backend->any_layout && backend->any_layout(node))
             islands->role[i] = LAYOUT_CARRIER;
-        islands->turned[i] = islands->role[i] == LAYOUT_ANCHOR;
-        for (unsigned j = 0; islands->role[i] == LAYOUT_CARRIER && j < node->in_count; j++)
-            if (node->in[j] && wnn_layout_turns_input(node, j) && is_turned(islands, node->in[j]))
-                islands->turned[i] = 1;
+        islands->turned[i] = islands->role[i] == LAYOUT_ANCHOR ||
+                             (islands->role[i] == LAYOUT_CARRIER && carries_on(islands, node));
     }
 }
 
