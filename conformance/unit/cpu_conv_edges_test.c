@@ -287,6 +287,32 @@ static void test_random(int count)
     }
 }
 
+// Groups of few channels in rows of all lengths: of several pixels, groups and outputs at once, and what is
+// left of each.
+static void test_small_groups(void)
+{
+    static const uint32_t groups[] = {2, 3, 4, 5, 8, 9, 13}, inputs[] = {1, 3, 4, 8, 12},
+                          outputs[] = {4, 8, 12};
+    for (uint32_t width = 1; width <= 34; width++)
+        for (int i = 0; i < 5; i++) {
+            uint32_t taps = width > 4 && i % 4 == 0 ? 5 : 3, stride = i % 3 == 0 ? 2 : 1;
+            check(&(struct subject){.last = true,
+                                    .half = i % 5 == 0,
+                                    .bias = draw(2),
+                                    .relu = draw(2),
+                                    .batch = 1,
+                                    .height = 1 + draw(4),
+                                    .width = width,
+                                    .groups = PICK(groups),
+                                    .inputs = PICK(inputs),
+                                    .outputs = PICK(outputs),
+                                    .size = {3, taps},
+                                    .strides = {1, stride},
+                                    .dilations = {1, 1},
+                                    .padding = {1, 1, taps / 2, taps / 2}});
+        }
+}
+
 // Filters that cover rows of the output without gaps and overlaps, or just do not.
 static void test_covering(int count)
 {
@@ -373,6 +399,7 @@ int main(int argc, char **argv)
     CASE(test_found());
     CASE(test_without_taps());
     CASE(test_many_phases());
+    CASE(test_small_groups());
     CASE(test_covering(count ? atoi(count) : 400));
     CASE(test_random(count ? atoi(count) : 250));
     wnnContextRelease(reference);

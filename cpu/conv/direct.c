@@ -64,9 +64,9 @@ static void add_groups(const struct conv *conv, float *out, const float *const *
     }
 }
 
-// The pixels [low, high), which have all taps of a row inside of the input, of a convolution that has quads:
+// The pixels [low, high), which have the same taps inside of the input, of a convolution that has quads:
 // several at a time.
-static void inner_pixels(const struct conv *conv, size_t image, size_t y, float *out, size_t low, size_t high)
+static void alike_pixels(const struct conv *conv, size_t image, size_t y, float *out, size_t low, size_t high)
 {
     const float *values[WNN_CONV_TAPS], *weights[WNN_CONV_TAPS];
     struct conv_groups groups = {.in = values,
@@ -104,13 +104,16 @@ static void pixel_row(const struct conv *conv, size_t image, size_t y, float *ou
     bool known = false;
 
     wnn_conv_inside(&conv->x, &low, &high);
+    if (wnn_conv_has_quads(conv)) {
+        for (size_t x = 0; x < conv->x.count && !wnn_interrupted(conv->interrupt);) {
+            size_t end = x == low && low < high ? high : x + 1;
+            alike_pixels(conv, image, y, out, x, end);
+            x = end;
+        }
+        return;
+    }
     for (size_t x = 0; x < conv->x.count && !wnn_interrupted(conv->interrupt); x++) {
         bool inside = x >= low && x < high;
-        if (inside && wnn_conv_has_quads(conv)) {
-            inner_pixels(conv, image, y, out, low, high);
-            x = high - 1;
-            continue;
-        }
         float *pixel = out + (conv->x.out + x * conv->x.out_step) * conv->out_x;
         start(pixel, conv->bias, conv->groups * conv->outputs);
         if (known && inside) {
