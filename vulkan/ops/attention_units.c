@@ -15,9 +15,10 @@ enum {
 };
 
 // Subgroups of so many parts of the matrix size's rows, and keys at a time; from the best to the least, where
-// places are not known. Where they are, what seems to take the least time is taken: fitted to attention of 50
-// to 4096 rows and keys on an H200, in microseconds. `start` passes for each time that a processor's room for
-// work groups is full; a round of all keys takes `busy` for each work group that a processor has, or `alone`.
+// places are not known. Where they are, what seems to take the least time is taken: in microseconds, fitted
+// to attention of 50 to 4096 rows and keys on an H200 (but for the last four, which are for what the others
+// do not fit). `start` passes for each time that a processor's room for work groups is full; a round takes
+// `busy` for each work group that a processor has, and `alone` at least.
 struct units {
     uint32_t subgroups, parts, keys;
     uint32_t registers; // not if an invocation needs more; 0: in any case
@@ -27,17 +28,16 @@ struct units {
     float start, busy, alone;
     uint32_t room;
 };
-static const struct units all[] = {
-    {4, 2, 32, 160, true, .start = 4, .busy = 0.6f, .alone = 0.95f, .room = 2},
-    {8, 1, 128, 160, true, .start = 2, .busy = 2.6f, .alone = 2.6f, .room = 1},
-    {8, 1, 64, 160, true, .start = 1.5f, .busy = 1.45f, .alone = 1.45f, .room = 1},
-    {8, 1, 32, 72, .unknown = true, .at_once = 2 * PROCESSORS},
-    {4, 1, 64, .start = 2.5f, .busy = 0.72f, .alone = 0.6f, .room = 4},
-    {4, 1, 32, .start = 2.5f, .busy = 0.385f, .alone = 0.4f, .room = 5},
-    {4, 1, 16, .start = 3, .busy = 0.25f, .alone = 0.4f, .room = 5},
-    {2, 1, 32, .start = 3, .busy = 0.25f, .alone = 0.4f, .room = 8},
-    {2, 1, 16, .start = 3, .busy = 0.2f, .alone = 0.4f, .room = 8},
-    {1, 1, 16, .start = 3, .busy = 0.15f, .alone = 0.4f, .room = 16}};
+static const struct units all[] = {{4, 2, 32, 160, true, .start = 4, .busy = 0.6f, .alone = 0.95f, .room = 2},
+                                   {8, 1, 128, 160, true, .start = 2, .busy = 2.6f, .room = 1},
+                                   {8, 1, 64, 160, true, .start = 1.5f, .busy = 1.45f, .room = 1},
+                                   {8, 1, 32, 72, .unknown = true, .at_once = 2 * PROCESSORS},
+                                   {4, 1, 64, .start = 2, .busy = 0.78f, .alone = 0.85f, .room = 4},
+                                   {4, 1, 32, .start = 2.5f, .busy = 0.385f, .alone = 0.44f, .room = 5},
+                                   {4, 1, 16, .start = 3, .busy = 0.25f, .alone = 0.4f, .room = 5},
+                                   {2, 1, 32, .start = 3, .busy = 0.25f, .alone = 0.4f, .room = 8},
+                                   {2, 1, 16, .start = 3, .busy = 0.2f, .alone = 0.4f, .room = 8},
+                                   {1, 1, 16, .start = 3, .busy = 0.15f, .alone = 0.4f, .room = 16}};
 
 static uint32_t padded(uint32_t size, uint32_t unit)
 {
@@ -91,11 +91,13 @@ static uint32_t registers_of(const struct capabilities *can, const struct attent
            units->keys * (a->depth + a->width) / 2 / invocations;
 }
 
-// How long it takes, for what is in rows of this size.
+// How long it takes, for what is in rows of this size. Where a processor has room for many work groups, and
+// there are fewer than two for each, it is the mean that counts, not the most.
 static double time_of(const struct attention_matrices *m, const struct units *units, uint32_t rows,
                       uint32_t keys)
 {
-    double groups = (double)m->count * wnn_divide_up(m->rows, rows), each = ceil(groups / PROCESSORS),
+    double groups = (double)m->count * wnn_divide_up(m->rows, rows), mean = groups / PROCESSORS,
+           each = units->room > 2 && mean < 2 ? fmax(mean, 1) : ceil(mean),
            rounds = wnn_divide_up(m->attention->columns, keys),
            size = (double)(m->attention->depth + m->attention->width) / FITTED_SIZE;
     return ceil(each / units->room) * units->start +

@@ -22,6 +22,7 @@ struct cooperative_tile {
     float start, round, step, busy;
     uint32_t least_bytes; // of a matrix that as many rows meet as a tile has; 0: for any product
     uint32_t together;    // work groups that a processor has at once, where that makes rounds of them; or 0
+    bool no_pixels;       // of which it has not been measured
 };
 
 struct cooperative_schedule {
