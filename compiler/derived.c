@@ -374,6 +374,20 @@ static bool spell(const struct derived_key *key, struct words *words)
     return words->count <= MAX_WORDS;
 }
 
+bool wnn_derived_keys_equal(const struct derived_key *a, const struct derived_key *b)
+{
+    struct words of_a, of_b;
+    if (a->node->op >= WNN_OP_COUNT || !spell(a, &of_a) || !spell(b, &of_b) || of_a.count != of_b.count ||
+        memcmp(of_a.items, of_b.items, of_a.count * sizeof of_a.items[0]) != 0)
+        return false;
+    for (unsigned i = 0; i < wnn_operand_count(a->node); i++) {
+        const struct operand *in = a->node->in[i];
+        if (in && in->constant && in != b->node->in[i])
+            return false;
+    }
+    return wnn_op_attrs_equal((enum op)a->node->op, a->node->attrs, b->node->attrs, a->complete);
+}
+
 // `identities` NULL: constants are known by themselves.
 static uint64_t hash_of(const struct words *words, const struct identities *identities,
                         const struct node *node)

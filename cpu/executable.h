@@ -32,6 +32,7 @@ struct step {
     void *own;                    // these, or NULL
     struct allocator *allocator;  // of these
     struct packed *shared;        // or a reference to their place, which others have too
+    const struct step *packer;    // the one before that has packed the same constant, or NULL
     size_t joined;                // runs from this one on that are computed at once, at least 1
 };
 
@@ -54,7 +55,8 @@ struct executable {
     struct workspace_block *block; // a reference, or NULL
     bool *written;                 // by output: for clear_outputs
     struct constant **aligned;     // by operand: a copy of external bytes that are not aligned, or NULL
-    struct derived *derived;       // a reference, or NULL: nothing is shared
+    const struct step **packers;   // by operand: the last step that has packed it, or NULL
+    struct derived *derived;       // a reference, or NULL: nothing is shared with other plans
 };
 
 static inline struct tensor wnn_cpu_describe_tensor(const struct operand *operand)

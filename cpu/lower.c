@@ -206,6 +206,37 @@ static bool find_packed(const struct executable *executable, struct step *step, 
     return wnn_derived_take(executable->derived, &key, &step->shared) || wnn_fail_memory(error);
 }
 
+// The constant by which packed weights are looked for; NULL: there is none, or they are shared or saved, and
+// then known otherwise.
+static const struct operand *packed_operand(const struct executable *executable, const struct step *step)
+{
+    uint32_t weights = weights_of(step->node);
+    bool own = packed_bytes(step) && !executable->derived && !executable->plan->savable;
+    for (unsigned i = 0; own && i < wnn_operand_count(step->node) && i < 32; i++)
+        if (weights >> i & 1 && step->node->in[i] && step->node->in[i]->constant)
+            return step->node->in[i];
+    return NULL;
+}
+
+// What a step before has packed of the same constants, as of layers that share weights; or NULL.
+static const void *packed_before(const struct executable *executable, const struct step *step)
+{
+    enum {
+        MAX_PACKERS = 8 // that are looked at
+    };
+    const struct operand *operand = packed_operand(executable, step);
+    const struct step *packer = operand ? executable->packers[operand->index] : NULL;
+    if (!packer)
+        return NULL;
+    const struct derived_key key = packed_key(step, packed_bytes(step));
+    for (unsigned i = 0; packer && i < MAX_PACKERS; i++, packer = packer->packer) {
+        const struct derived_key other = packed_key(packer, packed_bytes(packer));
+        if (wnn_derived_keys_equal(&other, &key))
+            return packer->packed;
+    }
+    return NULL;
+}
+
 // The bytes of a promised constant, for one who will read them: once for all plans that share weights.
 static struct constant *resolve_to_keep(const struct executable *executable, const struct node *node,
                                         unsigned input, struct error *error)
@@ -277,6 +308,11 @@ static bool pack(const struct cpu *cpu, const struct parallel *parallel, struct 
     step->packed = step->own = memory;
     step->allocator = allocator;
     step->packed_bytes = bytes;
+    const struct operand *operand = packed_operand(executable, step);
+    if (operand) {
+        step->packer = executable->packers[operand->index];
+        executable->packers[operand->index] = step;
+    }
     if (!wnn_interrupt_check(parallel->interrupt, error))
         return false;
     if (step->shared) {
@@ -322,6 +358,8 @@ static bool lower_step(const struct cpu *cpu, const struct parallel *parallel, s
     const struct node *node = step->node;
     if (step->shared)
         step->packed = wnn_packed_memory(step->shared);
+    else if (!step->packed)
+        step->packed = packed_before(executable, step);
     bool done = take_constants(cpu, executable, step, error);
     if (done && node->lowering == LOWER_XNNPACK)
         done = cpu->described || wnn_xnnpack_create(node, cpu->allocator, parallel, &step->xnnpack, error);
@@ -387,8 +425,11 @@ bool wnn_cpu_lower(void *state, struct plan *plan, void **result, struct error *
     executable->steps = wnn_arena_allocate(arena, plan->graph.node_count * sizeof executable->steps[0]);
     executable->aligned =
         wnn_arena_allocate(arena, plan->graph.operand_count * sizeof executable->aligned[0]);
+    executable->packers =
+        wnn_arena_allocate(arena, plan->graph.operand_count * sizeof executable->packers[0]);
     executable->written = wnn_arena_allocate(arena, plan->graph.output_count * sizeof executable->written[0]);
-    bool done = (executable->steps && executable->aligned && executable->written) || wnn_fail_memory(error);
+    bool done = (executable->steps && executable->aligned && executable->packers && executable->written) ||
+                wnn_fail_memory(error);
     struct parallel parallel = *cpu->parallel;
     parallel.interrupt = plan->interrupt;
     done = done && count_readers(cpu, executable, error);

@@ -188,6 +188,73 @@ static bool lower_at_gate(void *state, struct plan *plan, void **executable, str
     return pass_gate(error) && wnn_backend_find("cpu")->lower(state, plan, executable, error);
 }
 
+static const char *const in[] = {"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"};
+static const char *const out[] = {"y0", "y1", "y2", "y3", "y4", "y5", "y6", "y7"};
+
+// Layers that share weights, of so many rows each: whole numbers, which sums do not round. All but the last,
+// which reads them turned, are alike.
+static WNNGraph build_layers(WNNContext context, WNNGraphBuilder builder, WNNOperand weights, uint32_t side,
+                             unsigned layers, bool alike)
+{
+    WNNNamedOperand outputs[8];
+    for (unsigned i = 0; i < layers; i++) {
+        WNNGemmOptions options = WNN_GEMM_OPTIONS_INIT;
+        options.bTranspose = !alike && i + 1 == layers;
+        WNNOperand x = add_input(builder, in[i], alike ? ROWS : ROWS + i / 2 * 17, side);
+        outputs[i] = (WNNNamedOperand){view(out[i]), wnnGraphBuilderGemm(builder, x, weights, &options)};
+    }
+    WNNGraph graph = build_outputs(context, builder, layers, outputs);
+    wnnGraphBuilderRelease(builder);
+    return graph;
+}
+
+// Weights that several products read alike are packed once; and what is packed otherwise is not taken for
+// them.
+static void test_layers(bool alike)
+{
+    enum {
+        LAYERS = 8,
+        SIDE = 400,
+        MOST_ROWS = ROWS + LAYERS / 2 * 17
+    };
+    static float weights[SIDE * SIDE], x[MOST_ROWS * SIDE], y[LAYERS][MOST_ROWS * SIDE];
+    WNNContextDescriptor descriptor = describe_context(NULL, NULL);
+    descriptor.strictNumerics = true; // not by XNNPACK, which packs for itself
+    WNNContext context;
+    REQUIRE_EQUAL_INT(wnnCreateContext(&descriptor, &context), WNNStatus_Success);
+    for (size_t i = 0; i < SIDE * SIDE; i++)
+        weights[i] = (float)((int)(i * 7 % 31) - 15);
+    for (size_t i = 0; i < MOST_ROWS * SIDE; i++)
+        x[i] = input_value(i);
+    uint64_t before = counters_of(context).allocatedBytes;
+    WNNGraphBuilder builder = create_builder(context);
+    uint32_t dims[] = {SIDE, SIDE};
+    WNNOperandDescriptor type = {NULL, WNNDataType_Float32, {dims, 2}};
+    WNNOperand constant = wnnGraphBuilderConstant(builder, &type, weights, sizeof weights);
+    WNNGraph graph = build_layers(context, builder, constant, SIDE, LAYERS, alike);
+    uint64_t taken = counters_of(context).allocatedBytes - before;
+    printf("%d layers of one matrix: %.2f of its bytes\n", LAYERS, (double)taken / sizeof weights);
+    REQUIRE(!alike || taken < 2 * sizeof weights);
+    WNNNamedBuffer inputs[LAYERS], outputs[LAYERS];
+    for (unsigned i = 0; i < LAYERS; i++) {
+        size_t bytes = sizeof(float) * SIDE * (alike ? ROWS : ROWS + i / 2 * 17);
+        inputs[i] = (WNNNamedBuffer){view(in[i]), x, bytes};
+        outputs[i] = (WNNNamedBuffer){view(out[i]), y[i], bytes};
+    }
+    compute_buffers(context, graph, LAYERS, inputs, LAYERS, outputs);
+    for (unsigned l = 0; l < LAYERS; l++)
+        for (size_t i = 0; i < ROWS; i++)
+            for (size_t j = 0; j < SIDE; j++) {
+                bool turned = !alike && l + 1 == LAYERS;
+                float sum = 0;
+                for (size_t k = 0; k < SIDE; k++)
+                    sum += x[i * SIDE + k] * weights[turned ? j * SIDE + k : k * SIDE + j];
+                REQUIRE_EQUAL_FLOAT(y[l][i * SIDE + j], sum);
+            }
+    wnnGraphRelease(graph);
+    wnnContextRelease(context);
+}
+
 // Copies whose builder is gone before the build begins: each goes when it has been packed, so that the
 // weights never exist twice. The other half: convolutions, which XNNPACK may pack.
 static void test_peak(bool convolutions)
@@ -250,6 +317,8 @@ int main(int argc, char **argv)
     cases_begin(argc, argv);
     CASE(test_peak(false));
     CASE(test_peak(true));
+    CASE(test_layers(true));
+    CASE(test_layers(false));
     for (int strict = 0; strict < 2; strict++) {
         WNNContextDescriptor descriptor = describe_context(NULL, NULL);
         descriptor.strictNumerics = strict;
