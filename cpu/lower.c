@@ -206,8 +206,8 @@ static bool find_packed(const struct executable *executable, struct step *step, 
     return wnn_derived_take(executable->derived, &key, &step->shared) || wnn_fail_memory(error);
 }
 
-// The constant by which packed weights are looked for; NULL: there is none, or they are shared or saved, and
-// then known otherwise.
+// The constant by which the plan's own packed weights are looked for; NULL: there is none, or other plans
+// have the weights too, whose set finds them, or they are saved, which is done node by node.
 static const struct operand *packed_operand(const struct executable *executable, const struct step *step)
 {
     uint32_t weights = weights_of(step->node);
