@@ -294,13 +294,19 @@ static bool identify_all(const struct node *node, struct identities *identities)
     return true;
 }
 
+// The constant of an operand, or NULL.
+static const struct constant *constant_of(const struct node *node, unsigned i)
+{
+    return node->in[i] ? node->in[i]->constant : NULL;
+}
+
 bool wnn_derived_knows(const struct derived *derived, const struct node *node)
 {
     struct identities identities;
     if (derived->shared)
         return identify_all(node, &identities);
     for (unsigned i = 0; i < wnn_operand_count(node); i++) {
-        const struct constant *constant = node->in[i] ? node->in[i]->constant : NULL;
+        const struct constant *constant = constant_of(node, i);
         if (constant && !*place_of(derived->known, derived->known_mask, constant) &&
             (constant->bytes > SMALL_BYTES || !constant->data))
             return false;
@@ -374,20 +380,6 @@ static bool spell(const struct derived_key *key, struct words *words)
     return words->count <= MAX_WORDS;
 }
 
-bool wnn_derived_keys_equal(const struct derived_key *a, const struct derived_key *b)
-{
-    struct words of_a, of_b;
-    if (a->node->op >= WNN_OP_COUNT || !spell(a, &of_a) || !spell(b, &of_b) || of_a.count != of_b.count ||
-        memcmp(of_a.items, of_b.items, of_a.count * sizeof of_a.items[0]) != 0)
-        return false;
-    for (unsigned i = 0; i < wnn_operand_count(a->node); i++) {
-        const struct operand *in = a->node->in[i];
-        if (in && in->constant && in != b->node->in[i])
-            return false;
-    }
-    return wnn_op_attrs_equal((enum op)a->node->op, a->node->attrs, b->node->attrs, a->complete);
-}
-
 // `identities` NULL: constants are known by themselves.
 static uint64_t hash_of(const struct words *words, const struct identities *identities,
                         const struct node *node)
@@ -414,6 +406,18 @@ static bool constants_equal(const struct constant *a, const struct constant *b)
                       memcmp(a->data, b->data, a->bytes) == 0);
 }
 
+bool wnn_derived_keys_equal(const struct derived_key *a, const struct derived_key *b)
+{
+    struct words of_a, of_b;
+    if (a->node->op >= WNN_OP_COUNT || !spell(a, &of_a) || !spell(b, &of_b) || of_a.count != of_b.count ||
+        memcmp(of_a.items, of_b.items, of_a.count * sizeof of_a.items[0]) != 0)
+        return false;
+    for (unsigned i = 0; i < wnn_operand_count(a->node); i++)
+        if (!constants_equal(constant_of(a->node, i), constant_of(b->node, i)))
+            return false;
+    return wnn_op_attrs_equal((enum op)a->node->op, a->node->attrs, b->node->attrs, a->complete);
+}
+
 static bool is_entry(const struct packed *entry, const struct derived_key *key, const struct words *words,
                      const struct identities *identities)
 {
@@ -426,7 +430,7 @@ static bool is_entry(const struct packed *entry, const struct derived_key *key, 
                               identities->count * sizeof identities->digests[0]) != 0))
         return false;
     for (unsigned i = 0; !identities && i < entry->operand_count; i++)
-        if (!constants_equal(entry->constants[i], node->in[i] ? node->in[i]->constant : NULL))
+        if (!constants_equal(entry->constants[i], constant_of(node, i)))
             return false;
     return wnn_op_attrs_equal(entry->op, entry->attrs, node->attrs, entry->complete);
 }

@@ -34,7 +34,7 @@ struct derived_key {
     size_t bytes;
 };
 
-// Of two nodes of one graph, whose constants are the same operands: what is made of one serves the other.
+// Whether what is made of one serves the other.
 bool wnn_derived_keys_equal(const struct derived_key *a, const struct derived_key *b);
 
 // Of the constants of this graph, which has to outlive the set; `shared`: of the host's, that it has part in,

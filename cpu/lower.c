@@ -230,7 +230,7 @@ static const void *packed_before(const struct executable *executable, const stru
         return NULL;
     const struct derived_key key = packed_key(step, packed_bytes(step));
     for (unsigned i = 0; packer && i < MAX_PACKERS; i++, packer = packer->packer) {
-        const struct derived_key other = packed_key(packer, packed_bytes(packer));
+        const struct derived_key other = packed_key(packer, packer->packed_bytes);
         if (wnn_derived_keys_equal(&other, &key))
             return packer->packed;
     }

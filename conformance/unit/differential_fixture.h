@@ -87,6 +87,7 @@ static inline WNNOperand input(struct subject *subject, unsigned rank, const uin
 #define INPUT(subject, ...)                                                                                  \
     input(subject, sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), (const uint32_t[]){__VA_ARGS__})
 
+// A constant of the inputs' type, of numbers from fill_any().
 static inline WNNOperand constant_any(struct subject *subject, unsigned rank, const uint32_t *dims,
                                       uint32_t seed)
 {

@@ -191,6 +191,11 @@ static bool lower_at_gate(void *state, struct plan *plan, void **executable, str
 static const char *const in[] = {"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"};
 static const char *const out[] = {"y0", "y1", "y2", "y3", "y4", "y5", "y6", "y7"};
 
+static uint32_t rows_of(unsigned layer, bool alike)
+{
+    return alike ? ROWS : ROWS + layer / 2 * 17;
+}
+
 // Layers that share weights, of so many rows each: whole numbers, which sums do not round. All but the last,
 // which reads them turned, are alike.
 static WNNGraph build_layers(WNNContext context, WNNGraphBuilder builder, WNNOperand weights, uint32_t side,
@@ -200,7 +205,7 @@ static WNNGraph build_layers(WNNContext context, WNNGraphBuilder builder, WNNOpe
     for (unsigned i = 0; i < layers; i++) {
         WNNGemmOptions options = WNN_GEMM_OPTIONS_INIT;
         options.bTranspose = !alike && i + 1 == layers;
-        WNNOperand x = add_input(builder, in[i], alike ? ROWS : ROWS + i / 2 * 17, side);
+        WNNOperand x = add_input(builder, in[i], rows_of(i, alike), side);
         outputs[i] = (WNNNamedOperand){view(out[i]), wnnGraphBuilderGemm(builder, x, weights, &options)};
     }
     WNNGraph graph = build_outputs(context, builder, layers, outputs);
@@ -237,7 +242,7 @@ static void test_layers(bool alike)
     REQUIRE(!alike || taken < 2 * sizeof weights);
     WNNNamedBuffer inputs[LAYERS], outputs[LAYERS];
     for (unsigned i = 0; i < LAYERS; i++) {
-        size_t bytes = sizeof(float) * SIDE * (alike ? ROWS : ROWS + i / 2 * 17);
+        size_t bytes = sizeof(float) * SIDE * rows_of(i, alike);
         inputs[i] = (WNNNamedBuffer){view(in[i]), x, bytes};
         outputs[i] = (WNNNamedBuffer){view(out[i]), y[i], bytes};
     }

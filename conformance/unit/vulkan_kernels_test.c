@@ -225,14 +225,10 @@ struct windows {
 
 static WNNOperand constant(struct subject *s, unsigned rank, const uint32_t *dims)
 {
-    static unsigned char bytes[1 << 20];
-    size_t count = 1;
+    uint32_t count = 1;
     for (unsigned i = 0; i < rank; i++)
         count *= dims[i];
-    WNNOperandDescriptor descriptor = {NULL, s->type, {dims, rank}};
-    REQUIRE(wnn_dtype_bytes(s->type, count) <= sizeof bytes);
-    fill_any(bytes, s->type, count, (unsigned)count);
-    return wnnGraphBuilderConstant(s->builder, &descriptor, bytes, wnn_dtype_bytes(s->type, count));
+    return constant_any(s, rank, dims, count);
 }
 
 static void make_windows(struct subject *s)

@@ -9,9 +9,9 @@
 enum {
     MAX_REGISTERS = 208, // of an invocation, for what lasts as long as a round
     PROCESSORS = 132,    // of an H200
-    FITTED_SIZE = 128, // what is in a row of the query, and of the result, of those that times were fitted to
-    MIN_SIZE = 16,     // rows, keys, and what is in a row
-    PLACES = 8         // elements of a matrix that an invocation has, where places are known
+    FITTED_SIZE = 128,   // a row of the query and one of the result, where times were fitted
+    MIN_SIZE = 16,       // rows, keys, and what is in a row
+    PLACES = 8           // elements of a matrix that an invocation has, where places are known
 };
 
 // Subgroups of so many parts of the matrix size's rows, and keys at a time; from the best to the least, where

@@ -33,7 +33,7 @@ static const struct cooperative_tile half_tiles[COOPERATIVE_TILES] = {
     {192, 128, 64, 48, 64, 1, 5.1f, 2.23f, 1.112f, 1.114f},
     {96, 128, 64, 48, 64, 2, 6.36f, 1.22f, 0.649f, 0.648f},
     {64, 128, 64, 32, 32, 1, 4.88f, 0.88f, 0.528f, 0.575f},
-    {32, 128, 128, 16, 32, 1, 3.8f, 0.4f, 1.25f, 0.98f, .least_bytes = LONG_STEP_BYTES},
+    {32, 128, 128, 16, 32, 1, 3.8f, 0.4f, 1.25f, 0.98f, .least_bytes = LONG_STEP_BYTES, .no_pixels = true},
     {160, 128, 64, 80, 32, 1, 3.5f, 3.1f, 1.03f, 1.03f, .no_pixels = true},
     {80, 128, 64, 80, 32, 1, 5.4f, 1.1f, 0.674f, 0.55f, .together = 2, .no_pixels = true}};
 static const struct cooperative_tile single_tiles[COOPERATIVE_TILES] = {
@@ -119,8 +119,8 @@ static bool suits(const struct product *p, const struct cooperative_tile *tile,
     if (tile->no_pixels && with->pixels)
         return false;
     return tile->least_bytes == 0 ||
-           (p->matrices == 1 && p->rows > tile->m / 2 && p->rows <= tile->m && !with->pixels &&
-            !with->quantized && (uint64_t)2 * p->columns * p->inner >= tile->least_bytes);
+           (p->matrices == 1 && p->rows > tile->m / 2 && p->rows <= tile->m && !with->quantized &&
+            (uint64_t)2 * p->columns * p->inner >= tile->least_bytes);
 }
 
 // How many work groups a processor has one after the other. Those that it has together end together, and so
