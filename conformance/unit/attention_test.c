@@ -12,6 +12,16 @@ enum {
     RANK = 5 // at most: [batch, groups, times, rows, columns]
 };
 
+enum mask {
+    MASK_NONE,
+    MASK_ANY,
+    MASK_CAUSAL, // -inf
+    MASK_LOWEST, // a finite number
+    MASK_WINDOW, // -inf in front of some keys and behind them
+    MASK_ROWS,   // some rows are all -inf
+    MASK_NAN
+};
+
 struct form {
     uint32_t batch, groups, times, rows, keys, depth, width;
     enum {
@@ -20,14 +30,7 @@ struct form {
     } share;
     bool one_batch; // of keys and values
     bool permuted;
-    enum {
-        MASK_NONE,
-        MASK_ANY,
-        MASK_CAUSAL, // -inf
-        MASK_LOWEST, // a finite number
-        MASK_ROWS,   // some rows are all -inf
-        MASK_NAN
-    } mask;
+    enum mask mask;
     unsigned mask_dims; // bit d: it has dimension d, of 5
     bool infinite;      // some keys and values are
     unsigned scaled;    // bit 0: queries are, too; bit 1: keys are
@@ -57,6 +60,8 @@ static float mask_number(size_t i, uint32_t random)
         return behind ? -INFINITY : 0;
     case MASK_LOWEST:
         return behind || random % 3 == 0 ? -65504 : 0;
+    case MASK_WINDOW:
+        return key < keys / 3 || key > keys / 2 + row % 4 ? -INFINITY : (float)(random % 100) / 50;
     case MASK_ROWS:
         return row % 3 == 1 ? -INFINITY : random % 5 == 0 ? -INFINITY : 0.5f;
     case MASK_NAN:
@@ -248,6 +253,12 @@ static uint32_t size(uint32_t *seed, uint32_t most)
     return x < most ? x : most;
 }
 
+// Whether keys may be passed over that have weights of 0: what these are multiplied with need not be seen.
+static bool takes_out(enum mask mask)
+{
+    return mask == MASK_CAUSAL || mask == MASK_LOWEST || mask == MASK_WINDOW || mask == MASK_ROWS;
+}
+
 static struct form random_form(uint32_t *seed)
 {
     struct form f = {.seed = next(seed)};
@@ -263,11 +274,11 @@ static struct form random_form(uint32_t *seed)
     f.share = next(seed) % 2 ? SHARE_DIMENSION : SHARE_EXPAND;
     f.one_batch = next(seed) % 5 == 0;
     f.permuted = next(seed) % 2;
-    f.mask = next(seed) % 6;
+    f.mask = next(seed) % 7;
     f.mask_dims = next(seed) % 32;
-    if (f.mask == MASK_CAUSAL || f.mask == MASK_ROWS)
+    if (f.mask == MASK_CAUSAL || f.mask == MASK_WINDOW || f.mask == MASK_ROWS)
         f.mask_dims |= 24;
-    f.infinite = next(seed) % 9 == 0;
+    f.infinite = next(seed) % 9 == 0 && !takes_out(f.mask);
     f.scaled = f.seed / 64 % 4;
     f.zeros = f.seed / 16 % 2 == 0 && !f.infinite; // where values are not finite, zeros times these are NaN
     return f;
@@ -347,6 +358,9 @@ static void test_long(const struct backend *backend)
         {1, 2, 2, 1, 4096, 56, 64, .share = SHARE_EXPAND, .seed = 5},
         {1, 1, 1, 1, 3001, 40, 36, .seed = 9},
         {1, 1, 1, 40, 1000, 72, 72, .seed = 10, .mask = MASK_ANY, .mask_dims = 24},
+        {1, 2, 1, 70, 1300, 32, 40, .seed = 14, .mask = MASK_WINDOW, .mask_dims = 24},
+        {1, 2, 3, 5, 2500, 64, 64, .seed = 15, .mask = MASK_WINDOW, .mask_dims = 31},
+        {2, 1, 1, 600, 640, 16, 24, .seed = 16, .mask = MASK_CAUSAL, .mask_dims = 24},
     };
     WNNContext context = create_on(backend), reference = create_on(&wnn_backend_reference);
     REQUIRE(context && reference);
@@ -355,6 +369,54 @@ static void test_long(const struct backend *backend)
         compare_form(context, reference, &forms[i], WNNDataType_Float32);
     }
     wnnContextRelease(reference);
+    wnnContextRelease(context);
+}
+
+enum {
+    LEFT_KEYS = 1400,
+    LEFT_BEGIN = 130,
+    LEFT_END = 260,
+    LEFT_ROWS = 70
+};
+static uint32_t left_rows;
+
+static void make_left(struct subject *s)
+{
+    WNNGraphBuilder b = s->builder;
+    WNNOperand q = INPUT(s, 1, 2, left_rows, 32), k = INPUT(s, 1, 2, 32, LEFT_KEYS);
+    WNNOperand v = INPUT(s, 1, 2, LEFT_KEYS, 40), mask = INPUT(s, 1, 1, 1, LEFT_KEYS);
+    WNNOperand scores = wnnGraphBuilderAdd(b, wnnGraphBuilderMatmul(b, q, k, NULL), mask, NULL);
+    output(s, wnnGraphBuilderMatmul(b, wnnGraphBuilderSoftmax(b, scores, 3, NULL), v, NULL));
+}
+
+// Scores are q * k = 0; values of a column are the same.
+static void fill_left(void *data, WNNDataType type, size_t count, unsigned number)
+{
+    static const float fallow[] = {-INFINITY, -65504, -40000};
+    for (size_t i = 0; i < count; i++) {
+        size_t key = number == 3 ? i / 40 % LEFT_KEYS : i % LEFT_KEYS;
+        bool left = key >= LEFT_BEGIN && key < LEFT_END;
+        float x = number == 1 ? 0 : number == 3 ? (float)(i % 40) : number == 4 ? 2 : 1;
+        put(data, type, i, left || number == 1 ? x : number == 4 ? fallow[key % 3] : NAN);
+    }
+}
+
+// Keys and values that a mask takes out are not read where a processor computes, whatever the way.
+static void test_left(const struct backend *backend, WNNDataType type)
+{
+    static unsigned char got[MAX_BYTES];
+    const struct trial trial = {make_left, NULL, type, fill_left, look};
+    WNNContext context = create_on(backend);
+    REQUIRE(context);
+    rounded_to = type;
+    taken = 0;
+    for (left_rows = 1; left_rows <= LEFT_ROWS; left_rows *= LEFT_ROWS) {
+        form = &(struct form){.depth = 32, .keys = LEFT_KEYS};
+        run_trial(context, &trial, got);
+        for (size_t i = 0; i < (size_t)2 * left_rows * 40; i++)
+            REQUIRE(fabs(number_at(got, type, i) - (double)(i % 40)) <= 1e-3);
+    }
+    REQUIRE_EQUAL_INT(taken, 2);
     wnnContextRelease(context);
 }
 
@@ -369,6 +431,10 @@ int main(int argc, char **argv)
     CASE(test_random(backend, on_vulkan ? 24 : 160, 1));
     CASE(test_long(backend));
     CASE(test_many_rows(backend));
+    if (!on_vulkan) {
+        CASE(test_left(backend, WNNDataType_Float32));
+        CASE(test_left(backend, WNNDataType_Float16));
+    }
     if (on_vulkan) {
         CASE(test_random(find_backend("vulkan-minimal"), 20, 2));
         CASE(test_random(find_backend("vulkan-matrices"), 14, 3));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention: softmax(Q * K * scale + mask) * V for each head, some rows of Q at a time, so that the scores of
-// these rows never leave the cache. K and V are packed once a head. Heads are read where they lie, whatever
-// the order of their dimensions.
+// these rows never leave the cache. K and V are packed once a head, as far as the mask leaves any of them.
+// Heads are read where they lie, whatever the order of their dimensions.
 
 #include "cpu/matmul/attention.h"
 #include "cpu/matmul/gemm.h"
@@ -21,7 +21,8 @@ enum {
 struct slot {
     const struct attention *attention;
     float *keys, *values, *scores, *mixed, *mask;
-    size_t head; // whose keys and values are packed; SIZE_MAX: none
+    size_t head;                     // whose keys and values are packed; SIZE_MAX: none
+    struct gemm_range keyed, valued; // which of them are
 };
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -36,6 +37,11 @@ size_t wnn_attention_offset(const struct attention *a, const struct view *view, 
         head /= a->heads.dim[d];
     }
     return offset;
+}
+
+size_t wnn_attention_row(const struct attention *a, const struct view *view, size_t row)
+{
+    return wnn_attention_offset(a, view, row / a->rows) + row % a->rows * view->row;
 }
 
 const float *wnn_attention_load(const struct view *view, size_t offset, size_t stride, size_t count,
@@ -116,23 +122,28 @@ static void score_rows(const struct gemm *gemm, size_t row, unsigned count, size
         pointers[r] = (const float *)gemm->argument + (row + r) * wnn_attention_padded(gemm->k) + k;
 }
 
-static void pack_head(struct slot *slot, size_t head)
+static void pack_keys(struct slot *slot, const struct attention_keys *keys)
 {
     const struct parallel alone = wnn_parallel_alone(slot->attention->interrupt);
     const struct attention *a = slot->attention;
-    const struct view *views[2] = {&a->key, &a->value};
-    size_t terms[2] = {a->depth, a->columns}, columns[2] = {a->columns, a->width};
-    float *panels[2] = {slot->keys, slot->values};
-    for (unsigned i = 0; i < 2; i++) {
-        struct matrix matrix = {views[i], wnn_attention_offset(a, views[i], head)};
-        struct gemm gemm = {.kernels = a->kernels,
-                            .n = columns[i],
-                            .k = terms[i],
-                            .unit = terms[i],
-                            .panel = matrix_panel,
-                            .argument = &matrix};
-        wnn_gemm_pack_all(&gemm, &alone, panels[i]);
-    }
+    struct matrix key = {&a->key, wnn_attention_offset(a, &a->key, slot->head)};
+    struct matrix value = {&a->value, wnn_attention_offset(a, &a->value, slot->head)};
+    struct gemm scores = {.kernels = a->kernels,
+                          .n = a->columns,
+                          .k = a->depth,
+                          .unit = a->depth,
+                          .panel = matrix_panel,
+                          .columns = {keys->begin, keys->end},
+                          .argument = &key};
+    struct gemm mix = {.kernels = a->kernels,
+                       .n = a->width,
+                       .k = a->columns,
+                       .unit = a->columns,
+                       .panel = matrix_panel,
+                       .terms = {keys->begin, keys->end},
+                       .argument = &value};
+    wnn_gemm_pack_more(&scores, &alone, slot->keys, &slot->keyed);
+    wnn_gemm_pack_more(&mix, &alone, slot->values, &slot->valued);
 }
 
 // Whether two heads have the same keys and values.
@@ -146,12 +157,15 @@ static bool shares_head(const struct attention *a, size_t one, size_t other)
 // Work
 // ---------------------------------------------------------------------------------------------------------------
 
-// Some rows of a head that has been packed.
-static void attend(const struct slot *slot, size_t first, size_t count)
+// Some rows of the slot's head.
+static void attend(struct slot *slot, size_t first, size_t count)
 {
     const struct parallel alone = wnn_parallel_alone(slot->attention->interrupt);
     const struct attention *a = slot->attention;
     size_t stride = wnn_attention_padded(a->columns);
+    size_t of_all = slot->head * a->rows + first; // rows of all heads
+    struct attention_keys keys = wnn_attention_keys(a, of_all, of_all + count, slot->mask);
+    pack_keys(slot, &keys);
     struct matrix query = {&a->query, wnn_attention_offset(a, &a->query, slot->head) + first * a->query.row};
     struct gemm scores = {.kernels = a->kernels,
                           .m = count,
@@ -161,15 +175,24 @@ static void attend(const struct slot *slot, size_t first, size_t count)
                           .rows = matrix_rows,
                           .c = slot->scores,
                           .row_stride = stride,
+                          .columns = {keys.begin, keys.end},
                           .argument = &query,
                           .packed = slot->keys};
     wnn_gemm_run(&scores, &alone, NULL);
 
     float factors[MAX_ROWS];
-    size_t mask_offset = a->mask.tensor != NULL ? wnn_attention_offset(a, &a->mask, slot->head) : 0;
-    for (size_t r = 0; r < count; r++)
-        factors[r] = wnn_attention_softmax(a, slot->scores + r * stride, slot->mask,
-                                           mask_offset + (first + r) * a->mask.row);
+    size_t left = keys.end - keys.begin;
+    for (size_t r = 0; r < count; r++) {
+        float *weights = slot->scores + r * stride + keys.begin;
+        size_t mask = a->mask.tensor != NULL
+                          ? wnn_attention_row(a, &a->mask, of_all + r) + keys.begin * a->mask.column
+                          : 0;
+        double sum = wnn_attention_weigh(a, weights, left, slot->mask, mask).sum;
+        bool is_zero = a->zero_nan && !(sum > 0);
+        factors[r] = is_zero ? 0 : 1 / (float)sum;
+        if (is_zero)
+            memset(weights, 0, left * sizeof *weights);
+    }
 
     struct gemm mix = {.kernels = a->kernels,
                        .m = count,
@@ -179,6 +202,7 @@ static void attend(const struct slot *slot, size_t first, size_t count)
                        .rows = score_rows,
                        .c = slot->mixed,
                        .row_stride = a->width,
+                       .terms = {keys.begin, keys.end},
                        .argument = slot->scores,
                        .packed = slot->values};
     wnn_gemm_run(&mix, &alone, NULL);
@@ -212,7 +236,7 @@ static void run_slots(void *argument, size_t begin, size_t end)
             size_t head = i / a->parts, part = i % a->parts;
             size_t row = a->rows * part / a->parts, row_end = a->rows * (part + 1) / a->parts;
             if (slot.head == SIZE_MAX || !shares_head(a, head, slot.head))
-                pack_head(&slot, head);
+                slot.keyed = slot.valued = (struct gemm_range){0, 0};
             slot.head = head;
             for (; row < row_end && !wnn_interrupted(a->interrupt); row += a->block)
                 attend(&slot, row, wnn_min(a->block, row_end - row));
@@ -301,7 +325,7 @@ static void run_attention(const struct kernel_call *call)
     if (call->out[0].count == 0)
         return;
     if (wnn_attention_is_few(&a)) {
-        wnn_attention_run_few(&a, call->parallel);
+        wnn_attention_run_few(&a, call->scratch, call->parallel);
         return;
     }
     wnn_parallel_for(call->parallel, a.slots, 1, run_slots, &a);
@@ -310,8 +334,7 @@ static void run_attention(const struct kernel_call *call)
 static size_t scratch_bytes(const struct node *node, unsigned threads)
 {
     struct attention a = describe_attention(node, threads);
-    return sizeof(float) *
-           (wnn_attention_is_few(&a) ? wnn_attention_few_floats(&a) : a.slots * slot_floats(&a));
+    return wnn_attention_is_few(&a) ? wnn_attention_few_bytes(&a) : sizeof(float) * a.slots * slot_floats(&a);
 }
 
 const struct kernel wnn_cpu_attention = {.run = run_attention, .scratch = scratch_bytes};

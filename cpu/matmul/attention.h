@@ -34,8 +34,9 @@ static inline size_t wnn_attention_padded(size_t floats)
     return (floats + unit - 1) / unit * unit;
 }
 
-// Where the matrix of a head begins.
+// Where the matrix of a head begins, and a row, which count over all heads.
 size_t wnn_attention_offset(const struct attention *a, const struct view *view, size_t head);
+size_t wnn_attention_row(const struct attention *a, const struct view *view, size_t row);
 
 // `count` elements from `offset` on: in place, or in `buffer`.
 const float *wnn_attention_load(const struct view *view, size_t offset, size_t stride, size_t count,
@@ -43,14 +44,33 @@ const float *wnn_attention_load(const struct view *view, size_t offset, size_t s
 void wnn_attention_store(const struct view *view, size_t offset, size_t stride, const float *values,
                          size_t count);
 
-// attention_softmax.c: a row of scores becomes exp(scores * scale + mask), but for a factor that all have;
-// `mask` is room for as many floats, `offset` where the mask of the row lies. Returns what they are to be
-// multiplied with.
-float wnn_attention_softmax(const struct attention *a, float *scores, float *mask, size_t offset);
+// What is known of the weights of some keys, which are exp(score - greatest), or exp(score) if the greatest
+// score is -INFINITY.
+struct attention_sum {
+    float greatest; // NaN is passed over
+    double sum;
+};
 
-// Whether attention_few.c computes it, with how many floats of scratch memory.
+// attention_softmax.c: `count` scores of a row become weights of scores * scale + mask; `mask` is room for as
+// many floats, `offset` where the mask of the first lies.
+struct attention_sum wnn_attention_weigh(const struct attention *a, float *scores, size_t count, float *mask,
+                                         size_t offset);
+
+// Keys [begin, end).
+struct attention_keys {
+    size_t begin, end;
+};
+
+// attention_mask.c: the keys that the mask leaves to rows [first, end), which count over all heads. Those
+// outside have a mask that is more than WNN_ATTENTION_OUT below the greatest of each of these rows, and are
+// not read: their weights are 0 whatever sensible scores they have, and masks are how programs say that there
+// is nothing. `buffer` is room for a row of the mask.
+#define WNN_ATTENTION_OUT 30000.0f
+struct attention_keys wnn_attention_keys(const struct attention *a, size_t first, size_t end, float *buffer);
+
+// Whether attention_few.c computes it, with how many bytes of scratch memory.
 bool wnn_attention_is_few(const struct attention *a);
-size_t wnn_attention_few_floats(const struct attention *a);
-void wnn_attention_run_few(const struct attention *a, const struct parallel *parallel);
+size_t wnn_attention_few_bytes(const struct attention *a);
+void wnn_attention_run_few(const struct attention *a, void *scratch, const struct parallel *parallel);
 
 #endif

@@ -19,25 +19,22 @@ struct row {
 #include "cpu/simd/each_isa.inc"
 
 // A NaN is passed over where the greatest is looked for: it makes one of the sum, and so of everything.
-float wnn_attention_softmax(const struct attention *a, float *scores, float *buffer, size_t offset)
+struct attention_sum wnn_attention_weigh(const struct attention *a, float *scores, size_t count,
+                                         float *buffer, size_t offset)
 {
     const struct view *mask = &a->mask;
     struct row row = {
         .scores = scores, .mask_stride = mask->column != 0, .scale = a->scale, .most = -INFINITY};
     if (mask->tensor != NULL)
         row.mask = wnn_attention_load(mask, offset, mask->column != 0 ? mask->column : 1,
-                                      mask->column != 0 ? a->columns : 1, buffer);
-    for (size_t i = 0, end; i < a->columns && !wnn_interrupted(a->interrupt); i = end) {
-        end = wnn_min(i + SCORES, a->columns);
+                                      mask->column != 0 ? count : 1, buffer);
+    for (size_t i = 0, end; i < count && !wnn_interrupted(a->interrupt); i = end) {
+        end = wnn_min(i + SCORES, count);
         WNN_BEST_ISA(scale_scores)(&row, i, end);
     }
-    for (size_t i = 0, end; i < a->columns && !wnn_interrupted(a->interrupt); i = end) {
-        end = wnn_min(i + SCORES, a->columns);
+    for (size_t i = 0, end; i < count && !wnn_interrupted(a->interrupt); i = end) {
+        end = wnn_min(i + SCORES, count);
         WNN_BEST_ISA(raise_scores)(&row, i, end);
     }
-    if (a->zero_nan && !(row.sum > 0)) {
-        memset(scores, 0, a->columns * sizeof *scores);
-        return 0;
-    }
-    return 1 / (float)row.sum;
+    return (struct attention_sum){row.most, row.sum};
 }

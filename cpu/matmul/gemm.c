@@ -114,6 +114,7 @@ struct block {
     size_t k, segments, length; // terms
     bool first, last;           // of the terms
     float *panels;              // one behind the other; the last one is as many vectors wide as it needs
+    size_t packed, skipped;     // terms of the panels, and the first of them that are passed over
 };
 
 static unsigned panel_width(const struct block *block)
@@ -218,13 +219,13 @@ static void compute_tile(const struct block *block, const float *const *pointers
     const struct gemm *gemm = block->gemm;
     const struct float_kernels *kernels = block->kernels;
     unsigned width = panel_width(block);
-    size_t terms = block->segments * block->length, first = panel * width, column = block->column + first;
+    size_t first = panel * width, column = block->column + first;
     unsigned columns = (unsigned)wnn_min(width, block->columns - first);
     // A division takes long, and few panels need it.
     unsigned vectors = columns == width ? kernels->nr : (columns + kernels->lanes - 1) / kernels->lanes;
     wnn_tile_kernel kernel = kernels->tile[vectors - 1][height];
-    const float *b = block->panels + first * terms;
-    struct tile_end end = {.ahead = fetch_ahead(ahead, terms, b)};
+    const float *b = block->panels + first * block->packed + block->skipped * vectors * kernels->lanes;
+    struct tile_end end = {.ahead = fetch_ahead(ahead, block->segments * block->length, b)};
     bool whole = gemm->scatter == NULL && !(block->last && gemm->finish != NULL);
 
     if (whole && rows == height && columns == vectors * kernels->lanes) {
@@ -298,7 +299,8 @@ static struct block block_at(const struct gemm *gemm, size_t column, size_t k, s
     block.columns = wnn_min(limit, gemm->n - column);
     cut_terms(gemm, &block);
     block.first = k == 0;
-    block.last = k + block.segments * block.length == gemm->k;
+    block.packed = block.segments * block.length;
+    block.last = k + block.packed == gemm->k;
     size_t before = all ? column * gemm->k + (block.columns + lanes - 1) / lanes * lanes * k : 0;
     block.panels = (float *)(uintptr_t)panels + before;
     return block;
@@ -396,6 +398,24 @@ static struct ahead panels_of(const struct block *block, const struct region *re
     return (struct ahead){block->panels + clipped.panel * width * terms, block->panels + columns * terms};
 }
 
+// Passes over the terms that are not wanted; false: all of them.
+static bool limit_terms(struct block *block)
+{
+    const struct gemm_range *wanted = &block->gemm->terms;
+    if (wanted->end == 0)
+        return true;
+    size_t begin = wanted->begin > block->k ? wanted->begin : block->k;
+    size_t end = wnn_min(wanted->end, block->k + block->packed);
+    if (begin >= end)
+        return false;
+    block->skipped = begin - block->k;
+    block->k = begin;
+    block->length = end - begin;
+    block->first = begin == wanted->begin;
+    block->last = end == wanted->end;
+    return true;
+}
+
 // All terms of some columns. Some rows at a time meet them, lest their sums go to memory and come back for
 // each block.
 static void compute_packed_columns(const struct gemm *gemm, size_t column, const struct region *region)
@@ -418,9 +438,19 @@ static void compute_packed_columns(const struct gemm *gemm, size_t column, const
                 ahead = panels_of(&next, region);
             }
             struct region clipped = clip(&rows, &block);
-            compute_region(&block, &clipped, &ahead);
+            if (limit_terms(&block))
+                compute_region(&block, &clipped, &ahead);
         }
     }
+}
+
+static void limit_columns(const struct gemm_range *wanted, size_t width, struct region *region)
+{
+    if (wanted->end == 0)
+        return;
+    size_t first = wanted->begin / width, end = (wanted->end + width - 1) / width;
+    region->panel = region->panel > first ? region->panel : first;
+    region->panel_end = wnn_min(region->panel_end, end);
 }
 
 static void compute_packed_parts(void *argument, size_t begin, size_t end)
@@ -430,6 +460,7 @@ static void compute_packed_parts(void *argument, size_t begin, size_t end)
     end = first_tile(parts, end);
     for (size_t tile = first_tile(parts, begin); tile < end;) {
         struct region region = next_region(parts, &tile, end);
+        limit_columns(&parts->gemm->columns, width, &region);
         for (size_t column = region.panel * width / PACKED_NC * PACKED_NC; column < region.panel_end * width;
              column += PACKED_NC)
             compute_packed_columns(parts->gemm, column, &region);
@@ -517,6 +548,40 @@ void wnn_gemm_pack_all(const struct gemm *gemm, const struct parallel *parallel,
         for (bool more = true; more && !wnn_interrupted(parallel->interrupt);) {
             struct block block = block_at(gemm, column, k, PACKED_NC, packed, true);
             pack_block(&block, parallel);
+            more = next_terms(&block, &k);
+        }
+    }
+}
+
+// From the first to the last of both; one that ends at 0 has none.
+static struct gemm_range hull(struct gemm_range a, struct gemm_range b)
+{
+    if (a.end == 0 || b.end == 0)
+        return a.end == 0 ? b : a;
+    return (struct gemm_range){wnn_min(a.begin, b.begin), a.end > b.end ? a.end : b.end};
+}
+
+static bool covers(const struct gemm_range *range, const struct gemm_range *other)
+{
+    return range->begin <= other->begin && other->end <= range->end;
+}
+
+void wnn_gemm_pack_more(const struct gemm *gemm, const struct parallel *parallel, float *packed,
+                        struct gemm_range *done)
+{
+    bool terms = gemm->terms.end > 0;
+    struct gemm_range wanted = hull(terms ? gemm->terms : gemm->columns, *done), before = *done;
+    if (covers(done, &wanted))
+        return;
+    for (size_t column = 0; column < gemm->n; column += PACKED_NC) {
+        size_t k = 0;
+        for (bool more = true; more && !wnn_interrupted(parallel->interrupt);) {
+            struct block block = block_at(gemm, column, k, PACKED_NC, packed, true);
+            struct gemm_range whole = {terms ? k : column, terms ? k + block.packed : column + block.columns};
+            if (whole.begin < wanted.end && whole.end > wanted.begin && !covers(&before, &whole)) {
+                pack_block(&block, parallel);
+                *done = hull(*done, whole);
+            }
             more = next_terms(&block, &k);
         }
     }

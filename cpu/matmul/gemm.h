@@ -126,6 +126,12 @@ struct gemm {
     // (optional) Tells when the rest is not wanted any more; wnn_gemm_run takes it from its loops.
     const struct interrupt *interrupt;
 
+    // (optional) Of what has been packed: the terms that are added up, in one piece (unit is k), and the
+    // columns that are wanted; others may be written, too. An end of 0: all.
+    struct gemm_range {
+        size_t begin, end;
+    } terms, columns;
+
     // (optional) A row of n floats that is added to every row of C.
     const float *start;
 
@@ -163,6 +169,11 @@ size_t wnn_gemm_scratch(size_t n, size_t k);
 // Packs all of B. Only kernels, n, k, unit, panel, and argument are looked at; this processor need not have
 // the ISA of the kernels.
 void wnn_gemm_pack_all(const struct gemm *gemm, const struct parallel *parallel, float *packed);
+
+// The same where `gemm` wants some of the terms, or of the columns: packs what of these is not `done`, which
+// is {0, 0} at first and tells in the end what is.
+void wnn_gemm_pack_more(const struct gemm *gemm, const struct parallel *parallel, float *packed,
+                        struct gemm_range *done);
 size_t wnn_gemm_packed_floats(const struct float_kernels *kernels, size_t n,
                               size_t k); // a multiple of WNN_ALIGNMENT bytes
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cpu/matmul/attention.h"
+#include "cpu/simd/lanes.h"
+
+#include <math.h>
+
+// A row of the mask, and what is found of it.
+struct mask_row {
+    const float *numbers;
+    size_t count;
+    float greatest; // NaN if one is
+    float least;    // that leaves a key
+    struct attention_keys left;
+};
+
+#define LOOPS "cpu/matmul/attention_mask.inc"
+#include "cpu/simd/each_isa.inc"
+
+struct attention_keys wnn_attention_keys(const struct attention *a, size_t first, size_t end, float *buffer)
+{
+    const struct view *mask = &a->mask;
+    struct attention_keys all = {0, a->columns}, left = {a->columns, 0};
+    if (mask->tensor == NULL || mask->column == 0)
+        return all;
+    size_t before = SIZE_MAX;
+    for (size_t i = first; i < end && (left.begin > 0 || left.end < a->columns); i++) {
+        size_t offset = wnn_attention_row(a, mask, i);
+        if (offset == before)
+            continue;
+        before = offset;
+        struct mask_row row = {wnn_attention_load(mask, offset, mask->column, a->columns, buffer),
+                               a->columns};
+        WNN_BEST_ISA(find_greatest)(&row);
+        if (!isfinite(row.greatest)) // rows that are all -INFINITY are NaN
+            return all;
+        row.least = row.greatest - WNN_ATTENTION_OUT;
+        WNN_BEST_ISA(find_left)(&row);
+        left.begin = wnn_min(left.begin, row.left.begin);
+        left.end = left.end > row.left.end ? left.end : row.left.end;
+    }
+    return left;
+}
