@@ -63,6 +63,21 @@ static void halve_scales(struct matrix *matrix)
     wnn_half_to_float_array(matrix->halves, matrix->scales, count);
 }
 
+// To what float16 holds, or bfloat16.
+static void round_scales(struct matrix *matrix, bool half)
+{
+    for (size_t i = 0; i < (size_t)matrix->blocks[0] * matrix->blocks[1]; i++) {
+        float *scale = &matrix->scales[i];
+        uint32_t bits;
+        memcpy(&bits, scale, sizeof bits);
+        bits &= UINT32_C(0xFFFF0000);
+        if (half)
+            *scale = wnn_half_to_float(wnn_half_from_float(*scale));
+        else
+            memcpy(scale, &bits, sizeof bits);
+    }
+}
+
 static void free_matrix(const struct matrix *matrix)
 {
     free(matrix->data);
@@ -132,6 +147,9 @@ static void test_product(WNNContext context, uint32_t m, uint32_t k, uint32_t n,
     for (unsigned i = 0; i < 2; i++)
         matrix.blocks[i] = pieces[i] && matrix.dims[i] % pieces[i] == 0 ? matrix.dims[i] / pieces[i] : 1;
     make_matrix(&matrix);
+    unsigned rounds = (unsigned)draw(3);
+    if (rounds > 0)
+        round_scales(&matrix, rounds > 1);
     if (half)
         halve_scales(&matrix);
     float *x = malloc((size_t)m * k * sizeof *x), *y = malloc((size_t)m * n * sizeof *y);
@@ -234,6 +252,40 @@ static void test_extremes(WNNContext context)
     }
 }
 
+static uint64_t weight_bytes(WNNContext context, const struct matrix *matrix)
+{
+    WNNGraphBuilder builder = create_builder(context);
+    WNNOperand x = add_input(builder, "x", 1, matrix->dims[1]);
+    WNNNamedOperand output = {
+        view("y"), wnnGraphBuilderMatmul(builder, x, transpose(builder, dequantize(builder, matrix)), NULL)};
+    WNNGraph graph = build_outputs(context, builder, 1, &output);
+    WNNGraphInfo info = WNN_GRAPH_INFO_INIT;
+    REQUIRE_EQUAL_INT(wnnGraphGetInfo(graph, &info), WNNStatus_Success);
+    wnnGraphRelease(graph);
+    wnnGraphBuilderRelease(builder);
+    return info.weightBytes;
+}
+
+// Scales that two bytes hold take two.
+static void test_scales(WNNContext context)
+{
+    enum {
+        WIDTH = 256,
+        BLOCKS = WIDTH * WIDTH / 32
+    };
+    uint64_t bytes[3];
+    for (unsigned i = 0; i < 3; i++) {
+        struct matrix matrix = {WNNDataType_Uint4, {WIDTH, WIDTH}, {WIDTH, WIDTH / 32}};
+        make_matrix(&matrix);
+        if (i > 0)
+            round_scales(&matrix, i > 1);
+        bytes[i] = weight_bytes(context, &matrix);
+        free_matrix(&matrix);
+    }
+    REQUIRE_EQUAL_INT(bytes[0] - bytes[1], 2 * BLOCKS);
+    REQUIRE_EQUAL_INT(bytes[0] - bytes[2], 2 * BLOCKS);
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Memory
 // ---------------------------------------------------------------------------------------------------------------
@@ -304,6 +356,7 @@ int main(int argc, char **argv)
     CASE(test_memory(context)); // first, before the process has had a peak of its own
     CASE(test_products(context));
     CASE(test_extremes(context));
+    CASE(test_scales(context));
     wnnContextRelease(context);
     return cases_end();
 }

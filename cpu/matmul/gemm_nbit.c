@@ -24,6 +24,34 @@ static bool has_zeros(WNNDataType type, const struct operand *zero)
     return false;
 }
 
+// Whether a smaller type holds a number.
+static bool holds(enum strip_scales scales, uint32_t bits)
+{
+    float x, y;
+    memcpy(&x, &bits, sizeof x);
+    y = wnn_half_to_float(wnn_half_from_float(x));
+    return scales == WNN_SCALES_FLOAT16 ? memcmp(&x, &y, sizeof x) == 0 : (bits & UINT16_MAX) == 0;
+}
+
+// Scales of float32 that a smaller type holds, as the float16 and bfloat16 of which weights have been
+// quantized often are, are packed as that: a tenth of all that a matrix of 4 bits reads.
+static enum strip_scales scales_of(const struct operand *scale)
+{
+    size_t count = wnn_shape_elements(&scale->type.shape);
+    const unsigned char *numbers = scale->constant->data;
+    if (scale->type.type == WNNDataType_Float16)
+        return WNN_SCALES_FLOAT16;
+    for (enum strip_scales scales = WNN_SCALES_FLOAT16; scales <= WNN_SCALES_BFLOAT16; scales++) {
+        size_t i = 0;
+        uint32_t bits;
+        while (i < count && holds(scales, *(uint32_t *)memcpy(&bits, numbers + i * sizeof bits, sizeof bits)))
+            i++;
+        if (i == count)
+            return scales;
+    }
+    return WNN_SCALES_FLOAT32;
+}
+
 static void choose(const struct node *node, void *choice)
 {
     const struct matrix_product p = wnn_node_matrix_product(node);
@@ -44,8 +72,10 @@ static void choose(const struct node *node, void *choice)
                         .k = p.k,
                         .block = product.transposed ? product.weights.block : product.weights.row_block,
                         .nibbles = wnn_dtype_bits(product.weights.type) == 4,
-                        .halves = product.weights.half};
+                        .scales = WNN_SCALES_FLOAT32};
     product.packs = wnn_nbit_worth_strips(&product.strips);
+    if (product.packs)
+        product.strips.scales = scales_of(scale);
     product.strips.zeros =
         product.packs && has_zeros(product.weights.type, node->in[wnn_prologue_scale(node, 1) + 1]);
     product.rounds = node->lowering == LOWER_ROUNDED;

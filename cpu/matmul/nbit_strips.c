@@ -50,6 +50,27 @@ static void pack_integers(const struct nbit_product *product, size_t column, siz
     }
 }
 
+static void pack_scale(const struct nbit_product *product, size_t at, unsigned char *to)
+{
+    const float *floats = product->weights.scales;
+    const uint16_t *halves = product->weights.scales;
+    uint32_t bits = 0;
+    uint16_t half;
+    switch (product->strips.scales) {
+    case WNN_SCALES_FLOAT32:
+        memcpy(to, floats + at, sizeof *floats);
+        return;
+    case WNN_SCALES_FLOAT16:
+        half = product->weights.half ? halves[at] : wnn_half_from_float(floats[at]);
+        break;
+    case WNN_SCALES_BFLOAT16:
+    default:
+        memcpy(&bits, floats + at, sizeof bits);
+        half = (uint16_t)(bits >> 16);
+    }
+    memcpy(to, &half, sizeof half);
+}
+
 struct packing {
     const struct nbit_product *product;
     unsigned char *packed;
@@ -60,13 +81,12 @@ static void pack_columns(void *argument, size_t begin, size_t end)
     const struct packing *packing = argument;
     const struct nbit_product *product = packing->product;
     const struct strips *strips = &product->strips;
-    size_t bytes = strips->halves ? sizeof(uint16_t) : sizeof(float);
     end = wnn_min(end * WNN_STRIP, product->n);
     for (size_t j = begin * WNN_STRIP; j < end; j++)
         for (size_t b = 0; b < strips->k / strips->block; b++) {
             struct strip_column to = wnn_strip_column(strips, packing->packed, j, b);
             size_t at = scale_of(product, j, b);
-            memcpy(to.scale, (const char *)product->weights.scales + at * bytes, bytes);
+            pack_scale(product, at, to.scale);
             if (strips->zeros) {
                 int16_t zero;
                 wnn_nbit_read(product->weights.type, product->weights.zeros, at, 1, &zero);

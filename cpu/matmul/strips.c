@@ -33,8 +33,9 @@ struct strip_loops {
 struct strip_block wnn_strip_block(const struct strips *strips)
 {
     size_t terms = wnn_round_up(strips->block, strips->nibbles ? 8 : OCTETS);
-    return (struct strip_block){terms, WNN_STRIP * (strips->halves ? sizeof(uint16_t) : sizeof(float)),
-                                strips->zeros ? WNN_STRIP : 0, WNN_STRIP * terms / (strips->nibbles ? 2 : 1)};
+    size_t scale = strips->scales == WNN_SCALES_FLOAT32 ? sizeof(float) : sizeof(uint16_t);
+    return (struct strip_block){terms, WNN_STRIP * scale, strips->zeros ? WNN_STRIP : 0,
+                                WNN_STRIP * terms / (strips->nibbles ? 2 : 1)};
 }
 
 static size_t block_bytes(const struct strip_block *block)

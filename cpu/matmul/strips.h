@@ -25,14 +25,26 @@
 // group follow one another; each has the scales of all strips, their zero points, and the integers strip by
 // strip: a byte a term for 8 bits, or of 8 terms together a word a column, the first in the lowest bits.
 // Columns and terms that there are not are zeros.
+enum strip_scales {
+    WNN_SCALES_FLOAT32,
+    WNN_SCALES_FLOAT16,
+    WNN_SCALES_BFLOAT16
+};
+
 struct strips {
     size_t n, k;
     size_t block; // terms that share a scale, which k is a multiple of
     bool nibbles; // 4 bits
-    bool halves;  // scales are float16
-    bool zeros;   // there are zero points; otherwise all are 8, or 0 for 8-bit integers
+    enum strip_scales scales;
+    bool zeros; // there are zero points; otherwise all are 8, or 0 for 8-bit integers
     const unsigned char *packed;
 };
+
+// LANES scales as floats; NAME(x) is what lanes.h calls x for an ISA.
+#define WNN_LOAD_SCALES(NAME, strips, from)                                                                  \
+    ((strips)->scales == WNN_SCALES_FLOAT16    ? NAME(load_half)((const uint16_t *)(const void *)(from))     \
+     : (strips)->scales == WNN_SCALES_BFLOAT16 ? NAME(load_bfloat)((const uint16_t *)(const void *)(from))   \
+                                               : NAME(load)((const float *)(const void *)(from)))
 
 // Where the parts of a block are.
 struct strip_block {

@@ -109,8 +109,9 @@ WNN_INLINE AVX512_VNNI struct tile_steps load_tile_steps(const struct strip_int8
     const unsigned char *zeros =
         block + part->in_group * part->block.scales + part->first * part->block.zeros;
     struct tile_steps steps = {.zero = nibbles ? _mm512_set1_epi8(8) : _mm512_setzero_si512()};
-    steps.scale = part->strips->halves ? load_half_avx512((const uint16_t *)(const void *)scales)
-                                       : load_avx512((const float *)(const void *)scales);
+#define NAME(x) x##_avx512
+    steps.scale = WNN_LOAD_SCALES(NAME, part->strips, scales);
+#undef NAME
     if (part->strips->zeros) {
         __m512i zero = _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)zeros));
         steps.zero = nibbles ? _mm512_mullo_epi32(zero, _mm512_set1_epi32(0x01010101))

@@ -8,6 +8,7 @@
 //   load, store                 LANES floats
 //   stream                      the same as store, past the caches; `to` is aligned to a vector
 //   load_half, store_half       the same as float16, which is rounded to once
+//   load_bfloat                 LANES floats of bfloat16
 //   round_half                  to what float16 holds
 //   load_some ...               the first `count` lanes only, at most all; the others are those of `rest`
 //   stream_halves               2 * LANES floats as float16, past the caches; `to` is aligned to a vector
@@ -131,6 +132,11 @@ WNN_INLINE vector_any round_half_any(vector_any v)
     uint16_t halves[LANES_any];
     store_half_any(halves, v);
     return load_half_any(halves);
+}
+
+WNN_INLINE vector_any load_bfloat_any(const uint16_t *from)
+{
+    return (vector_any)((uints_any){from[0], from[1], from[2], from[3]} << 16);
 }
 
 WNN_INLINE vector_any load_some_any(const float *from, size_t count, float rest)
@@ -303,6 +309,12 @@ INLINE void stream_avx2(float *to, vector_avx2 v)
 INLINE vector_avx2 load_half_avx2(const uint16_t *from)
 {
     return (vector_avx2)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)from));
+}
+
+INLINE vector_avx2 load_bfloat_avx2(const uint16_t *from)
+{
+    __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)from));
+    return (vector_avx2)_mm256_slli_epi32(wide, 16);
 }
 
 INLINE void store_half_avx2(uint16_t *to, vector_avx2 v)
@@ -543,6 +555,12 @@ INLINE void stream_avx512(float *to, vector_avx512 v)
 INLINE vector_avx512 load_half_avx512(const uint16_t *from)
 {
     return (vector_avx512)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)from));
+}
+
+INLINE vector_avx512 load_bfloat_avx512(const uint16_t *from)
+{
+    __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)from));
+    return (vector_avx512)_mm512_slli_epi32(wide, 16);
 }
 
 INLINE void store_half_avx512(uint16_t *to, vector_avx512 v)
