@@ -550,6 +550,14 @@ static void add_rms_normalization(const struct node *node, struct text *text)
     wnn_text_add(text, "); }");
 }
 
+static unsigned add_cast_of(const struct node *node, unsigned *count, unsigned step, WNNDataType type,
+                            struct text *text)
+{
+    unsigned cast = add_step_of(node, count, "cast", step, text);
+    wnn_text_add(text, ", dataType=\"%s\"); ", wnn_dtype_name(type));
+    return cast;
+}
+
 // What an attention does, in braces.
 static void add_attention(const struct node *node, struct text *text)
 {
@@ -577,6 +585,9 @@ static void add_attention(const struct node *node, struct text *text)
         add_number(text, attrs->scale);
         wnn_text_add(text, "); ");
     }
+    WNNDataType type = node->out[0]->type.type, wide = node->in[3] ? node->in[3]->type.type : type;
+    if (wide != type)
+        scores = add_cast_of(node, &count, scores, wide, text);
     if (node->in[3]) {
         scores = add_step_of(node, &count, "add", scores, text);
         wnn_text_add(text, ", ");
@@ -585,13 +596,14 @@ static void add_attention(const struct node *node, struct text *text)
     }
     scores = add_step_of(node, &count, "softmax", scores, text);
     wnn_text_add(text, ", axis=%zu); ", attrs->queryPermutation.count - 1);
+    if (wide != type)
+        scores = add_cast_of(node, &count, scores, type, text);
     if (attrs->zeroNan) {
         unsigned weights = scores, is_nan = add_step_of(node, &count, "isNaN", weights, text);
         wnn_text_add(text, "); ");
         unsigned rest = add_step_of(node, &count, "logicalNot", is_nan, text);
         wnn_text_add(text, "); ");
-        unsigned zeros = add_step_of(node, &count, "cast", rest, text);
-        wnn_text_add(text, ", dataType=\"%s\"); ", wnn_dtype_name(node->out[0]->type.type));
+        unsigned zeros = add_cast_of(node, &count, rest, type, text);
         scores = add_step_of(node, &count, "where", is_nan, text);
         wnn_text_add(text, ", ");
         add_step_name(node, zeros, text);

@@ -3,21 +3,32 @@
 // Requires: nodes in order, no dead nodes. Guarantees: where
 //   matmul(softmax(matmul(q, k) * scale + mask), v)
 // computes a float32 or float16 operand and what it computes on the way is used by nothing else, one
-// attention does, if the backend has it. The scale (a constant factor or divisor) and the mask may be absent,
-// and q and k may be scaled as well, or instead, before they are transposed or behind that. What softmax
-// makes NaN may be taken for zeros, where(isNaN(weights), 0, weights), as PyTorch writes it. Transposes of q,
-// k and v, and of the result, become the attention's: it reads and writes heads where they lie, also where q
-// and k are turned (rotaryEmbedding) behind such a transpose. Where expand repeats k and v for the heads of a
-// group, these are a dimension of their own, of which k and v have one.
+// attention does, if the backend has it. The scale (a constant factor or divisor) and the mask may be absent;
+// there may be several masks, which become one, also such as choose between scores and a number that is so
+// low that it leaves them no weight, where(seen, scores, -10000 or less); and q and k may be scaled as well,
+// or instead, before they are transposed or behind that. What softmax makes NaN may be taken for zeros,
+// where(isNaN(weights), 0, weights), as PyTorch writes it. Transposes of q, k and v, and of the result,
+// become the attention's: it reads and writes heads where they lie, also where q and k are turned
+// (rotaryEmbedding) behind such a transpose. Where expand repeats k and v for the heads of a group, these are
+// a dimension of their own, of which k and v have one.
 
 #include "compiler/rewrite.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
+enum {
+    MAX_MASKS = 4
+};
+#define LOW (-10000.0)
+
 struct match {
     const struct node *scores, *mixed;
-    struct operand *key, *value, *mask;
+    struct operand *key, *value;
+    const struct node *masks[MAX_MASKS]; // add, or where; from the last to the first
+    unsigned inputs[MAX_MASKS];          // which of theirs the scores are
+    unsigned mask_count;
     double scale;
     bool zero_nan;
     struct rewrite_repeated keys, values;
@@ -62,6 +73,42 @@ static const struct node *scores_of(struct operand *operand, struct match *match
     match->scale = 1;
     struct operand *product = scaled(operand, &match->scale);
     return only_producer(product ? product : operand, WNN_OP_matmul);
+}
+
+// What a mask does to input i, if it is one of so many scores.
+static bool masks(const struct node *node, unsigned i, const struct shape *scores)
+{
+    const struct operand *other = node->op == WNN_OP_where ? node->in[3 - i] : NULL;
+    return wnn_shape_equal(&node->in[i]->type.shape, scores) &&
+           (node->op == WNN_OP_add ||
+            (wnn_rewrite_is_floats(other) && wnn_shape_elements(&other->type.shape) == 1 &&
+             wnn_rewrite_value(other, 0) <= LOW));
+}
+
+// The product that scores are made of by masks, behind those that the match has already. Or NULL; *larger:
+// because a mask makes more scores of them.
+static const struct node *find_scores(struct operand *operand, struct match *match, bool *larger)
+{
+    const struct shape *shape = &match->mixed->in[0]->type.shape;
+    const struct node *scores = scores_of(operand, match), *node = operand->producer;
+    bool where = node && node->op == WNN_OP_where;
+    if (scores || !node || operand->uses != 1 || (!where && node->op != WNN_OP_add) ||
+        match->mask_count == MAX_MASKS)
+        return scores;
+    unsigned place = match->mask_count++;
+    for (unsigned i = where; i < 2u + where && !scores; i++) {
+        match->masks[place] = node;
+        match->inputs[place] = i;
+        match->mask_count = place + 1;
+        scores = find_scores(node->in[i], match, larger);
+        if (scores && !masks(node, i, shape)) {
+            *larger |= !wnn_shape_equal(&node->in[i]->type.shape, shape);
+            scores = NULL;
+        }
+    }
+    if (!scores)
+        match->mask_count = place;
+    return scores;
 }
 
 // The leading dimensions broadcast to those of the scores, and there are as many.
@@ -127,18 +174,13 @@ static bool matches(const struct node *mixed, struct match *match, const char **
     const struct shape *shape = &softmax->out[0]->type.shape;
     if (((const struct softmax_attrs *)softmax->attrs)->axis + 1 != shape->rank)
         return no(reason, "softmax is not of the last dimension");
-    match->scores = scores_of(softmax->in[0], match);
-    const struct node *add = match->scores ? NULL : only_producer(softmax->in[0], WNN_OP_add);
-    for (unsigned i = 0; add && !match->scores && i < 2; i++) {
-        match->scores = scores_of(add->in[i], match);
-        match->mask = add->in[1 - i];
-        if (match->scores && !wnn_shape_equal(&add->in[i]->type.shape, shape))
-            return no(reason, "the mask makes the scores larger");
-    }
+    bool larger = false;
+    match->scores = find_scores(softmax->in[0], match, &larger);
+    if (larger && !match->scores)
+        return no(reason, "the mask makes the scores larger");
     if (!match->scores)
-        return no(
-            reason,
-            "what softmax reads is no product, times a constant number, plus a mask, or has other uses");
+        return no(reason,
+                  "what softmax reads is no product, times a constant number, with masks, or has other uses");
     match->key = before_scales(match->scores->in[1], &match->scale);
     if (match->key->type.type != match->scores->in[0]->type.type)
         return no(reason, "the keys have another type than the queries");
@@ -348,6 +390,78 @@ static bool take_repeated(struct graph *graph, struct node *attention, unsigned 
     return attention->in[input] && wnn_rewrite_list(graph, permutation, order, all);
 }
 
+// where(condition, yes, no)
+static struct operand *select_mask(struct graph *graph, struct operand *condition, struct operand *yes,
+                                   struct operand *no, size_t before)
+{
+    struct descriptor type = {0};
+    struct shape both;
+    void *attrs = wnn_rewrite_attrs(graph, WNN_OP_where);
+    if (!attrs || !yes || !no)
+        return NULL;
+    type.type = yes->type.type;
+    if (!wnn_shape_broadcast(&yes->type.shape, &no->type.shape, &both) ||
+        !wnn_shape_broadcast(&condition->type.shape, &both, &type.shape))
+        return NULL; // they broadcast to the scores
+    struct node *node = wnn_graph_add_node(graph, WNN_OP_where, 3, 1, &type);
+    if (!node)
+        return NULL;
+    node->in[0] = condition;
+    node->in[1] = yes;
+    node->in[2] = no;
+    node->attrs = attrs;
+    node->index = (uint32_t)before;
+    return node->out[0];
+}
+
+// A number of float32 or float16.
+static struct operand *number_of(struct pass_context *context, struct graph *graph, WNNDataType type,
+                                 double value)
+{
+    const struct descriptor descriptor = {type, {0}};
+    return wnn_rewrite_constant(context, graph, &descriptor, &value);
+}
+
+// What all masks add. Where one chooses a finite number, whatever the score is: so that scores are lost
+// beside it, as they are in rows that see nothing, it is the lowest of float32 instead.
+static bool join_masks(struct pass_context *context, struct graph *graph, const struct match *match,
+                       struct node *attention)
+{
+    struct operand *mask = NULL;
+    WNNDataType type = match->scores->out[0]->type.type;
+    size_t before = attention->index;
+    for (unsigned m = 0; m < match->mask_count; m++) {
+        const struct node *node = match->masks[m];
+        if (node->op == WNN_OP_where && wnn_rewrite_value(node->in[3 - match->inputs[m]], 0) != -INFINITY)
+            type = WNNDataType_Float32;
+    }
+    for (unsigned m = match->mask_count; m-- > 0;) {
+        const struct node *node = match->masks[m];
+        unsigned i = match->inputs[m];
+        if (node->op == WNN_OP_add) {
+            struct operand *other = wnn_rewrite_cast(graph, node->in[1 - i], type, before);
+            struct descriptor sum = {.type = type};
+            if (!other || (mask && !wnn_shape_broadcast(&mask->type.shape, &other->type.shape, &sum.shape)))
+                return false;
+            struct node *add =
+                mask ? wnn_rewrite_combine(graph, WNN_OP_add, mask, other, &sum, before) : NULL;
+            if (mask && !add)
+                return false;
+            mask = mask ? add->out[0] : other;
+            continue;
+        }
+        double low = wnn_rewrite_value(node->in[3 - i], 0);
+        struct operand *out = number_of(context, graph, type, low == -INFINITY ? low : -FLT_MAX);
+        if (!mask)
+            mask = number_of(context, graph, type, 0);
+        mask = select_mask(graph, node->in[0], i == 1 ? mask : out, i == 1 ? out : mask, before);
+        if (!mask)
+            return false;
+    }
+    attention->in[3] = mask;
+    return true;
+}
+
 static bool split_mask(struct graph *graph, struct node *attention, uint32_t times)
 {
     struct operand *mask = attention->in[3];
@@ -389,7 +503,8 @@ static bool split_result(struct graph *graph, struct node *attention, uint32_t t
 }
 
 // `root` computes the result, or its transpose.
-static bool replace(struct graph *graph, const struct match *match, struct node *root)
+static bool replace(struct pass_context *context, struct graph *graph, const struct match *match,
+                    struct node *root)
 {
     struct attention_attrs *attrs = wnn_rewrite_attrs(graph, WNN_OP_attention);
     struct operand **in = wnn_arena_allocate(&graph->arena, 4 * sizeof in[0]);
@@ -409,8 +524,8 @@ static bool replace(struct graph *graph, const struct match *match, struct node 
                           .out = root->out,
                           .in_count = 4,
                           .out_count = 1};
-    in[3] = match->mask;
-    if (!wnn_rewrite_list(graph, &attrs->outputPermutation, order, rank) ||
+    if (!join_masks(context, graph, match, root) ||
+        !wnn_rewrite_list(graph, &attrs->outputPermutation, order, rank) ||
         !take_input(graph, root, 0, match->scores->in[0], match->scores->in[0], &attrs->queryPermutation))
         return false;
     if (match->times == 0)
@@ -446,7 +561,7 @@ bool wnn_fuse_attention(struct pass_context *context, struct graph *graph)
             continue;
         }
         wnn_explain(context->explainer, "fuse_attention", "attention", root->out[0], NULL);
-        if (!replace(graph, &match, root))
+        if (!replace(context, graph, &match, root))
             return wnn_fail_memory(context->error);
         changed = true;
         if (mixed != root)

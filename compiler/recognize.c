@@ -373,14 +373,8 @@ static bool narrow(struct graph *graph, struct operand **operand, WNNDataType ty
 {
     if (!*operand)
         return true;
-    struct cast_attrs *attrs = wnn_rewrite_attrs(graph, WNN_OP_cast);
-    const struct descriptor descriptor = {type, (*operand)->type.shape};
-    if (attrs)
-        attrs->dataType = type;
-    struct node *cast = wnn_rewrite_add(graph, WNN_OP_cast, *operand, &descriptor, attrs, place);
-    if (cast)
-        *operand = cast->out[0];
-    return cast != NULL;
+    *operand = wnn_rewrite_cast(graph, *operand, type, place);
+    return *operand != NULL;
 }
 
 // What is computed of float16 as float32: kernels do that anyway, and an epsilon need not be a float16.

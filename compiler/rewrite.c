@@ -175,6 +175,18 @@ struct operand *wnn_rewrite_transpose(struct graph *graph, struct operand *in, c
     return node ? node->out[0] : NULL;
 }
 
+struct operand *wnn_rewrite_cast(struct graph *graph, struct operand *in, WNNDataType type, size_t before)
+{
+    if (!in || in->type.type == type)
+        return in;
+    struct cast_attrs *attrs = wnn_rewrite_attrs(graph, WNN_OP_cast);
+    const struct descriptor out = {type, in->type.shape};
+    if (attrs)
+        attrs->dataType = type;
+    struct node *node = wnn_rewrite_add(graph, WNN_OP_cast, in, &out, attrs, before);
+    return node ? node->out[0] : NULL;
+}
+
 struct operand *wnn_rewrite_expand(struct graph *graph, struct operand *in, const struct shape *shape,
                                    size_t before)
 {

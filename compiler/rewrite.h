@@ -52,12 +52,13 @@ struct node *wnn_rewrite_combine(struct graph *graph, enum op op, struct operand
 struct node *wnn_rewrite_add_reshape(struct graph *graph, struct operand *in, const struct descriptor *out,
                                      size_t before);
 
-// The results of such nodes, or the operand itself if it has that shape; NULL when memory runs out, or has
-// run out for `in`.
+// The results of such nodes, or the operand itself if it has that shape or type; NULL when memory runs out,
+// or has run out for `in`.
 struct operand *wnn_rewrite_reshape(struct graph *graph, struct operand *in, const struct shape *shape,
                                     size_t before);
 struct operand *wnn_rewrite_transpose(struct graph *graph, struct operand *in, const uint32_t *permutation,
                                       size_t before);
+struct operand *wnn_rewrite_cast(struct graph *graph, struct operand *in, WNNDataType type, size_t before);
 struct operand *wnn_rewrite_expand(struct graph *graph, struct operand *in, const struct shape *shape,
                                    size_t before);
 struct operand *wnn_rewrite_slice(struct graph *graph, struct operand *in, const uint32_t *starts,

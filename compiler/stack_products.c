@@ -194,6 +194,7 @@ static bool follow(const struct node *node, const struct followed *from, struct 
     case WNN_OP_div:
         return true;
     case WNN_OP_add:
+    case WNN_OP_where:
         return from->multiplied; // a mask
     case WNN_OP_expand:
     case WNN_OP_layerNormalization:

@@ -32,9 +32,16 @@ struct form {
     bool permuted;
     enum mask mask;
     unsigned mask_dims; // bit d: it has dimension d, of 5
-    bool infinite;      // some keys and values are
-    unsigned scaled;    // bit 0: queries are, too; bit 1: keys are
-    bool zeros;         // NaN that softmax makes is taken for zeros
+    enum choice {
+        ADD,          // the mask
+        ADD_AND_SEEN, // likewise, and then where(seen, scores, low)
+        SEEN,
+        UNSEEN // where(unseen, low, scores)
+    } choice;
+    float low;
+    bool infinite;   // some keys and values are
+    unsigned scaled; // bit 0: queries are, too; bit 1: keys are
+    bool zeros;      // NaN that softmax makes is taken for zeros
     uint32_t seed;
 };
 
@@ -134,6 +141,22 @@ static WNNOperand scale(struct subject *s)
     return single(s, 0.25f);
 }
 
+// Where the mask is a low number, or as it is.
+static WNNOperand masked(struct subject *s, WNNOperand scores, WNNOperand mask)
+{
+    WNNGraphBuilder b = s->builder;
+    WNNOperand limit = single(s, -10);
+    if (form->choice == ADD || form->choice == ADD_AND_SEEN)
+        scores = wnnGraphBuilderAdd(b, scores, mask, NULL);
+    if (form->choice == UNSEEN)
+        return wnnGraphBuilderWhere(b, wnnGraphBuilderLesser(b, mask, limit, NULL), single(s, form->low),
+                                    scores, NULL);
+    if (form->choice != ADD)
+        return wnnGraphBuilderWhere(b, wnnGraphBuilderGreaterOrEqual(b, mask, limit, NULL), scores,
+                                    single(s, form->low), NULL);
+    return scores;
+}
+
 static void make_attention(struct subject *s)
 {
     WNNGraphBuilder b = s->builder;
@@ -168,7 +191,7 @@ static void make_attention(struct subject *s)
             mask[1] = form->mask_dims & 2 ? heads : 1;
             memmove(mask + 2, mask + 3, 2 * sizeof mask[0]);
         }
-        scores = wnnGraphBuilderAdd(b, scores, input(s, five ? 5 : 4, mask), NULL);
+        scores = masked(s, scores, input(s, five ? 5 : 4, mask));
     }
     WNNOperand y = wnnGraphBuilderSoftmax(b, scores, five ? 4 : 3, NULL);
     if (form->zeros)
@@ -278,6 +301,9 @@ static struct form random_form(uint32_t *seed)
     f.mask_dims = next(seed) % 32;
     if (f.mask == MASK_CAUSAL || f.mask == MASK_WINDOW || f.mask == MASK_ROWS)
         f.mask_dims |= 24;
+    if (takes_out(f.mask))
+        f.choice = (enum choice)(f.seed / 128 % 4);
+    f.low = f.seed / 512 % 2 ? -INFINITY : -65504;
     f.infinite = next(seed) % 9 == 0 && !takes_out(f.mask);
     f.scaled = f.seed / 64 % 4;
     f.zeros = f.seed / 16 % 2 == 0 && !f.infinite; // where values are not finite, zeros times these are NaN

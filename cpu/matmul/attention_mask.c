@@ -9,7 +9,7 @@ struct mask_row {
     const float *numbers;
     size_t count;
     float greatest; // NaN if one is
-    float least;    // that leaves a key
+    float taken;    // the greatest that takes a key out
     struct attention_keys left;
 };
 
@@ -33,7 +33,7 @@ struct attention_keys wnn_attention_keys(const struct attention *a, size_t first
         WNN_BEST_ISA(find_greatest)(&row);
         if (!isfinite(row.greatest)) // rows that are all -INFINITY are NaN
             return all;
-        row.least = row.greatest - WNN_ATTENTION_OUT;
+        row.taken = nextafterf(row.greatest - WNN_ATTENTION_OUT, -INFINITY); // not the greatest itself
         WNN_BEST_ISA(find_left)(&row);
         left.begin = wnn_min(left.begin, row.left.begin);
         left.end = left.end > row.left.end ? left.end : row.left.end;
