@@ -31,6 +31,7 @@
     PASS(FUSE_ATTENTION, fuse_attention, LOOSE)                                                              \
     PASS(GROUP_ROWS, group_rows, EXACT)                                                                      \
     PASS(EXPAND_POWERS, expand_powers, LOOSE)                                                                \
+    PASS(FIND_BANDS, find_bands, LOOSE)                                                                      \
     PASS(FUSE_BIAS, fuse_bias, LOOSE)                                                                        \
     PASS(UNFOLD_PATCHES, unfold_patches, EXACT)                                                              \
     PASS(HOIST_ELEMENTWISE, hoist_elementwise, EXACT)                                                        \
@@ -86,6 +87,7 @@ static const unsigned char order[] = {
     SPLIT_PRODUCTS,
     JOIN_PRODUCTS,
     FUSE_ATTENTION,
+    FIND_BANDS,
     GROUP_ROWS,
     EXPAND_POWERS,
     FUSE_BIAS,

@@ -4,6 +4,8 @@
 
 #include "ops/op.h"
 
+#include <inttypes.h>
+
 // https://www.w3.org/TR/webnn/#api-mlgraphbuilder-gemm
 bool wnn_infer_gemm(struct op_call *call)
 {
@@ -90,6 +92,11 @@ bool wnn_infer_attention(struct op_call *call)
     if (call->in[3] && !wnn_shape_broadcast_to(&call->in[3]->type.shape, &scores))
         return wnn_op_fail(call, "mask %s cannot be broadcast to %s",
                            SHAPE_OF(call, &call->in[3]->type.shape), SHAPE_OF(call, &scores));
+    uint64_t rows = query.dim[rank - 2], keys = key.dim[rank - 1], seen = attrs->seen, end = attrs->seenEnd;
+    if (seen > 0 && (!call->in[3] || end == 0 || end > keys || rows - 1 + end >= keys + seen))
+        return wnn_op_fail(
+            call, "seen is %" PRIu64 " and seenEnd %" PRIu64 "; expected a mask, and keys for each row", seen,
+            end);
     struct shape mixed = query;
     mixed.dim[rank - 1] = value.dim[rank - 1];
     call->out[0].type = call->in[0]->type.type;

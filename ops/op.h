@@ -178,6 +178,9 @@ struct attention_attrs {
     WNNOperatorOptions options;
     double scale;
     bool zeroNan; // rows whose softmax is NaN give zeros
+    // Not 0: the mask is such that row r sees the `seen` keys that end before key r + seenEnd, as far as
+    // there are such, and no others, and it adds nothing to them.
+    uint32_t seen, seenEnd;
     // As transpose's: of the inputs before, and of the result after they have met.
     WNNUint32List queryPermutation, keyPermutation, valuePermutation, outputPermutation;
 };

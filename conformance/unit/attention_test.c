@@ -113,18 +113,25 @@ static WNNOperand source(struct subject *s, unsigned rank, const uint32_t *dims,
     return form->permuted ? wnnGraphBuilderTranspose(s->builder, operand, &options) : operand;
 }
 
-static WNNOperand shared(struct subject *s, uint32_t rows, uint32_t columns, uint32_t *seed)
+// The matrices of each group for all heads of it.
+static WNNOperand repeat(struct subject *s, WNNOperand x, uint32_t rows, uint32_t columns)
 {
-    uint32_t batch = form->one_batch ? 1 : form->batch, heads = form->groups * form->times;
-    if (form->share == SHARE_DIMENSION)
-        return source(s, 5, (uint32_t[]){batch, form->groups, 1, rows, columns}, seed);
-    WNNOperand x = source(s, 4, (uint32_t[]){batch, form->groups, rows, columns}, seed);
+    uint32_t batch = form->one_batch ? 1 : form->batch;
     const uint32_t apart[] = {batch, form->groups, 1, rows, columns},
                    repeated[] = {batch, form->groups, form->times, rows, columns},
-                   joined[] = {batch, heads, rows, columns};
+                   joined[] = {batch, form->groups * form->times, rows, columns};
     x = wnnGraphBuilderReshape(s->builder, x, (WNNUint32List){apart, 5}, NULL);
     x = wnnGraphBuilderExpand(s->builder, x, (WNNUint32List){repeated, 5}, NULL);
     return wnnGraphBuilderReshape(s->builder, x, (WNNUint32List){joined, 4}, NULL);
+}
+
+static WNNOperand shared(struct subject *s, uint32_t rows, uint32_t columns, uint32_t *seed)
+{
+    uint32_t batch = form->one_batch ? 1 : form->batch;
+    if (form->share == SHARE_DIMENSION)
+        return source(s, 5, (uint32_t[]){batch, form->groups, 1, rows, columns}, seed);
+    WNNOperand x = source(s, 4, (uint32_t[]){batch, form->groups, rows, columns}, seed);
+    return repeat(s, x, rows, columns);
 }
 
 static WNNOperand single(struct subject *s, float number)
@@ -233,11 +240,12 @@ static double tolerance_of(WNNDataType type, bool tiles)
     return type != WNNDataType_Float16 ? 6e-5 : tiles ? 4e-3 : 3e-2; // scores are up to 80
 }
 
-static void compare_form(WNNContext context, WNNContext reference, const struct form *of, WNNDataType type)
+static void compare_made(void (*make)(struct subject *s), void (*look_at)(const struct graph *graph),
+                         WNNContext context, WNNContext reference, const struct form *of, WNNDataType type)
 {
     static unsigned char got[MAX_BYTES], expected[MAX_BYTES];
-    const struct trial trial = {make_attention, NULL, type, fill, look},
-                       same = {make_attention, NULL, WNNDataType_Float32, fill, NULL};
+    const struct trial trial = {make, NULL, type, fill, look_at},
+                       same = {make, NULL, WNNDataType_Float32, fill, NULL};
     size_t count = (size_t)of->batch * of->groups * of->times * of->rows * of->width;
     unsigned before = in_tiles;
     form = of;
@@ -263,6 +271,11 @@ static void compare_form(WNNContext context, WNNContext reference, const struct 
             return;
         }
     }
+}
+
+static void compare_form(WNNContext context, WNNContext reference, const struct form *of, WNNDataType type)
+{
+    compare_made(make_attention, look, context, reference, of, type);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -398,6 +411,73 @@ static void test_long(const struct backend *backend)
     wnnContextRelease(context);
 }
 
+static uint32_t band_end, band_seen; // row r sees keys [r + end - seen, r + end)
+static unsigned bands;
+
+static bool sees(uint32_t row, uint32_t key)
+{
+    return key < row + band_end && key + band_seen >= row + band_end;
+}
+
+static void make_band(struct subject *s)
+{
+    WNNGraphBuilder b = s->builder;
+    uint32_t rows = form->rows, keys = form->keys, heads = form->groups * form->times;
+    size_t count = (size_t)rows * keys, bytes = wnn_dtype_bytes(s->type, count);
+    void *mask = malloc(bytes);
+    REQUIRE(mask);
+    for (size_t i = 0; i < count; i++)
+        put(mask, s->type, i, sees((uint32_t)(i / keys), (uint32_t)(i % keys)) ? 0 : form->low);
+    const uint32_t shape[] = {rows, keys};
+    const WNNOperandDescriptor descriptor = {NULL, s->type, {shape, 2}};
+    WNNOperand q = INPUT(s, 1, heads, rows, form->depth);
+    WNNOperand k = INPUT(s, 1, form->groups, form->depth, keys),
+               v = INPUT(s, 1, form->groups, keys, form->width);
+    if (form->times > 1) {
+        k = repeat(s, k, form->depth, keys);
+        v = repeat(s, v, keys, form->width);
+    }
+    WNNOperand scores = wnnGraphBuilderAdd(b, wnnGraphBuilderMatmul(b, q, k, NULL),
+                                           wnnGraphBuilderConstant(b, &descriptor, mask, bytes), NULL);
+    output(s, wnnGraphBuilderMatmul(b, wnnGraphBuilderSoftmax(b, scores, 3, NULL), v, NULL));
+    free(mask);
+}
+
+static void look_for_bands(const struct graph *graph)
+{
+    look(graph);
+    for (size_t i = 0; i < graph->node_count; i++)
+        if (graph->nodes[i]->op == WNN_OP_attention)
+            bands += ((const struct attention_attrs *)graph->nodes[i]->attrs)->seen > 0;
+}
+
+// Constant masks of which each row is the one before, moved by a key: causal, with keys before the first row
+// or without, and sliding windows; of many rows and of few.
+static void test_bands(const struct backend *backend, unsigned count, uint32_t seed)
+{
+    WNNContext context = create_on(backend), reference = create_on(&wnn_backend_reference);
+    REQUIRE(context && reference);
+    bands = 0;
+    for (unsigned i = 0; i < count; i++) {
+        struct form f = {.batch = 1, .groups = 1 + next(&seed) % 3, .times = 1 + next(&seed) % 3};
+        f.rows = 2 + (next(&seed) % 3 ? size(&seed, 260) : next(&seed) % 6);
+        f.keys = f.rows + (next(&seed) % 2 ? 0 : next(&seed) % 300);
+        f.depth = size(&seed, 80);
+        f.width = size(&seed, 80);
+        f.low = next(&seed) % 2 ? -INFINITY : -65504;
+        f.seed = next(&seed);
+        band_end = f.keys - f.rows + 1;
+        if (next(&seed) % 3 == 0 && band_end > 1)
+            band_end = 1 + next(&seed) % band_end;
+        band_seen = next(&seed) % 2 ? f.rows + band_end : 1 + next(&seed) % 100;
+        compare_made(make_band, look_for_bands, context, reference, &f,
+                     i % 2 ? WNNDataType_Float16 : WNNDataType_Float32);
+    }
+    REQUIRE_EQUAL_INT(bands, count);
+    wnnContextRelease(reference);
+    wnnContextRelease(context);
+}
+
 enum {
     LEFT_KEYS = 1400,
     LEFT_BEGIN = 130,
@@ -457,11 +537,15 @@ int main(int argc, char **argv)
     CASE(test_random(backend, on_vulkan ? 24 : 160, 1));
     CASE(test_long(backend));
     CASE(test_many_rows(backend));
+    CASE(test_bands(backend, on_vulkan ? 8 : 60, 4));
     if (!on_vulkan) {
         CASE(test_left(backend, WNNDataType_Float32));
         CASE(test_left(backend, WNNDataType_Float16));
     }
     if (on_vulkan) {
+        CASE(test_bands(find_backend("vulkan-minimal"), 12, 5));
+        CASE(test_bands(find_backend("vulkan-matrices"), 8, 6));
+        CASE(test_bands(find_backend("vulkan-places-hidden"), 4, 7));
         CASE(test_random(find_backend("vulkan-minimal"), 20, 2));
         CASE(test_random(find_backend("vulkan-matrices"), 14, 3));
         CASE(test_random(find_backend("vulkan-places-hidden"), 14, 3));

@@ -281,6 +281,8 @@ static struct attention describe_attention(const struct node *node, unsigned thr
         .width = value->dim[attrs->valuePermutation.data[rank - 1]],
         .scale = (float)attrs->scale,
         .zero_nan = attrs->zeroNan,
+        .seen = attrs->seen,
+        .seen_end = attrs->seenEnd,
         .parts = 1,
     };
     for (unsigned d = 0; d + 2 < rank; d++) {

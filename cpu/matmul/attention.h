@@ -20,7 +20,8 @@ struct attention {
     struct shape heads;                       // the leading dimensions
     size_t head_count, rows, columns, depth, width;
     float scale;
-    bool zero_nan; // rows whose softmax is NaN give zeros
+    bool zero_nan;         // rows whose softmax is NaN give zeros
+    size_t seen, seen_end; // of attention_attrs
     const struct interrupt *interrupt;
     size_t parts;        // of the rows of a head
     size_t slots, block; // parts of the work that have scratch memory, rows at a time

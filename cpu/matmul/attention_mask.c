@@ -16,12 +16,24 @@ struct mask_row {
 #define LOOPS "cpu/matmul/attention_mask.inc"
 #include "cpu/simd/each_isa.inc"
 
+// What a band leaves to rows of one head, or of several.
+static struct attention_keys keys_of_band(const struct attention *a, size_t first, size_t end)
+{
+    bool one = first / a->rows == (end - 1) / a->rows;
+    size_t least = (one ? first % a->rows : 0) + a->seen_end,
+           most = (one ? (end - 1) % a->rows : a->rows - 1) + a->seen_end;
+    return (struct attention_keys){least > a->seen ? wnn_min(least - a->seen, a->columns - 1) : 0,
+                                   wnn_min(most, a->columns)};
+}
+
 struct attention_keys wnn_attention_keys(const struct attention *a, size_t first, size_t end, float *buffer)
 {
     const struct view *mask = &a->mask;
     struct attention_keys all = {0, a->columns}, left = {a->columns, 0};
     if (mask->tensor == NULL || mask->column == 0)
         return all;
+    if (a->seen > 0)
+        return keys_of_band(a, first, end);
     size_t before = SIZE_MAX;
     for (size_t i = first; i < end && (left.begin > 0 || left.end < a->columns); i++) {
         size_t offset = wnn_attention_row(a, mask, i);

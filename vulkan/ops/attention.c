@@ -50,6 +50,8 @@ static struct attention describe_attention(const struct node *node)
                           .scale = attrs->scale,
                           .zero_nan = attrs->zeroNan,
                           .masked = node->in[3] != NULL,
+                          .seen = attrs->seen,
+                          .seen_end = attrs->seenEnd,
                           .late = wnn_node_is_late(node),
                           .rank = rank - 2,
                           .head_count = 1,

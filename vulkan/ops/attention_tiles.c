@@ -311,10 +311,50 @@ static void add_operand(struct shader *shader, const char *name, const struct at
                         length, name, m->columns[operand]);
 }
 
+// Row m of a work group's sees keys of a part of [begin, end): whole rounds of keys from first_key(begin, m)
+// to last_key(end, m), for all of so many rows from m on. Work groups with many keys begin first.
+static void add_band(struct shader *shader, const struct attention_matrices *m,
+                     const struct attention_schedule *schedule)
+{
+    const struct attention *a = m->attention;
+    if (a->seen == 0) {
+        wnn_shader_text(shader, "#define ROW_GROUP gl_WorkGroupID.x\n#define first_key(begin, m) (begin)\n"
+                                "#define last_key(end, m) (end)\n");
+        return;
+    }
+    wnn_shader_define(shader, "ROW_GROUP", "(%uu - gl_WorkGroupID.x)", schedule->row_tiles - 1);
+    wnn_shader_number(shader, "SEEN", a->seen);
+    wnn_shader_number(shader, "SEEN_END", a->seen_end);
+    wnn_shader_text(shader,
+                    "uint row_of(uint m) { return m %% %uu; }\n"
+                    "bool is_one_head(uint m) { return m / %uu == min(m + %uu, ROWS - 1u) / %uu; }\n",
+                    a->rows, a->rows, schedule->tile_rows - 1, a->rows);
+    wnn_shader_text(shader,
+                    "uint first_key(uint begin, uint m)\n{\n"
+                    "uint end = (is_one_head(m) ? row_of(m) : 0u) + SEEN_END;\n"
+                    "return max(begin, end > SEEN ? (end - SEEN) / %uu * %uu : 0u);\n}\n"
+                    "uint last_key(uint end, uint m)\n{\n"
+                    "uint row = is_one_head(m) ? row_of(min(m + %uu, ROWS - 1u)) : %uu;\n"
+                    "return min(end, (row + SEEN_END + %uu) / %uu * %uu);\n}\n",
+                    schedule->tile_keys, schedule->tile_keys, schedule->tile_rows - 1, a->rows - 1,
+                    schedule->tile_keys - 1, schedule->tile_keys, schedule->tile_keys);
+}
+
 // masked(x, at): a score after its mask, both in units of log 2 if weights are powers of two. The same in two
 // steps: masked_by(x, mask_number(at)).
 static void add_mask(struct shader *shader, const struct attention_matrices *m, bool powers)
 {
+    if (m->attention->seen > 0) {
+        // How far a key is behind those that a row sees.
+        wnn_shader_text(shader,
+                        "#define MASK_COLUMN 1u\nuint mask_index(uint matrix) { return 0u; }\n"
+                        "uint mask_row_index(uint m) { return 0u - (m %% %uu + %uu); }\n"
+                        "float mask_number(uint at) { return ~at < %uu ? 0.0 : -INF; }\n"
+                        "#define masked_by(x, mask) ((x) + (mask))\n"
+                        "#define masked(x, at) (~(at) < %uu ? (x) : -INF)\n",
+                        m->attention->rows, m->attention->seen_end, m->attention->seen, m->attention->seen);
+        return;
+    }
     wnn_map_attention(shader, "mask", m, MASK);
     wnn_shader_number(shader, "MASK_COLUMN", m->columns[MASK]);
     if (m->attention->masked) {
@@ -387,6 +427,7 @@ static void describe(struct shader *shader, const struct attention_matrices *m,
     wnn_shader_number(shader, "SPLIT", schedule->split);
     wnn_shader_float(shader, "SCALE", powers ? a->scale * 1.4426950408889634 : a->scale);
     wnn_shader_define(shader, "exp_from(a, b)", "%s(a, b)", half ? "exp_down_half" : "exp_down");
+    add_band(shader, m, schedule);
     add_mask(shader, m, powers);
 }
 

@@ -253,15 +253,16 @@ void main()
 void main()
 {
     uint self = gl_LocalInvocationIndex, matrix = gl_WorkGroupID.z;
-    uint first_row = (gl_WorkGroupID.x * SUBGROUPS + SUBGROUP_INDEX) * PARTS * PART_M;
-    uint begin = gl_WorkGroupID.y * SPLIT, end = min(begin + SPLIT, KEYS);
+    uint row_group = ROW_GROUP * ALL_PARTS * PART_M, first_row = row_group + SUBGROUP_INDEX * PARTS * PART_M;
+    uint begin = gl_WorkGroupID.y * SPLIT, end = last_key(min(begin + SPLIT, KEYS), row_group);
+    begin = first_key(begin, row_group);
     uint from_query = query_index(matrix), from_key = key_index(matrix), from_value = value_index(matrix);
     uint slab = SLABS_FROM + SUBGROUP_INDEX * SLAB, row = LANE % PART_M, lane = LANE / PART_M;
     uint numbers = SUBGROUP_INDEX * SUBGROUP + row; // of the invocations that share the row, PART_M apart
 
     for (uint i = self; i < ALL_PARTS * PART_M * QUERY_CHUNKS; i += INVOCATIONS)
         pool[i / QUERY_CHUNKS * QUERY_PITCH + i % QUERY_CHUNKS] =
-            query_chunk(from_query, gl_WorkGroupID.x * ALL_PARTS * PART_M + i / QUERY_CHUNKS, i % QUERY_CHUNKS);
+            query_chunk(from_query, row_group + i / QUERY_CHUNKS, i % QUERY_CHUNKS);
     barrier();
     MATRIX_A queries[PARTS * DEPTH_STEPS];
     MATRIX_SUM mixed[PARTS * WIDTH_STEPS];

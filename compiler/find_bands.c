@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Requires: nodes in order. Guarantees: where the mask of an attention is constant, or chooses between two
+// numbers as a constant says, and all that it does is to let each row see some keys beside one another, and
+// the next row those that are one further on, as causal masks and sliding windows do, the attention says so
+// (attention_attrs.seen): then nobody needs to read it.
+
+#include "compiler/rewrite.h"
+
+#include <math.h>
+
+#define OUT (-30000.0) // or less takes a key out (webnn.h)
+
+// The numbers of a constant; or `yes` where it is not 0, and else `no`.
+struct mask {
+    const struct operand *constant;
+    bool chooses;
+    double yes, no;
+};
+
+struct band {
+    uint32_t rows, keys;
+    uint32_t seen, end; // of attention_attrs
+};
+
+static double number_of(const struct mask *mask, size_t i)
+{
+    const unsigned char *bytes = mask->constant->constant->data;
+    if (!mask->chooses)
+        return wnn_rewrite_value(mask->constant, i);
+    return bytes[i] ? mask->yes : mask->no;
+}
+
+static bool is_number(const struct operand *operand)
+{
+    return wnn_rewrite_is_floats(operand) && wnn_shape_elements(&operand->type.shape) == 1;
+}
+
+// False: it is not constant, or not of a number for each element.
+static bool take_mask(const struct operand *operand, struct mask *mask)
+{
+    const struct node *where = operand->producer;
+    *mask = (struct mask){.constant = operand};
+    if (!where || where->op != WNN_OP_where)
+        return wnn_rewrite_is_floats(operand);
+    const struct operand *condition = where->in[0];
+    if (!condition->constant || !condition->constant->data ||
+        !wnn_shape_equal(&condition->type.shape, &operand->type.shape) || !is_number(where->in[1]) ||
+        !is_number(where->in[2]))
+        return false;
+    *mask = (struct mask){condition, true, wnn_rewrite_value(where->in[1], 0),
+                          wnn_rewrite_value(where->in[2], 0)};
+    return true;
+}
+
+// Keys [begin, end) that row number `row` of all matrices lets through; false: they are not beside one
+// another, or there are none, or the mask adds something to them.
+static bool find_row(const struct mask *mask, size_t row, uint32_t keys, uint32_t *begin, uint32_t *end)
+{
+    size_t at = row * keys;
+    uint32_t i = 0;
+    while (i < keys && number_of(mask, at + i) <= OUT)
+        i++;
+    *begin = i;
+    while (i < keys && number_of(mask, at + i) == 0)
+        i++;
+    *end = i;
+    while (i < keys && number_of(mask, at + i) <= OUT)
+        i++;
+    return i == keys && *begin < *end;
+}
+
+// The first and the last row tell what it is; then all must be so.
+static bool find_band(const struct mask *mask, struct band *band)
+{
+    size_t all = wnn_shape_elements(&mask->constant->type.shape) / band->keys;
+    uint32_t begin, end;
+    if (!find_row(mask, 0, band->keys, &begin, &end) || end == band->keys)
+        return false;
+    band->end = end;
+    if (!find_row(mask, band->rows - 1, band->keys, &begin, &end))
+        return false;
+    band->seen = band->rows - 1 + band->end - begin;
+    for (size_t row = 0; row < all; row++) {
+        uint32_t behind = (uint32_t)(row % band->rows) + band->end;
+        if (!find_row(mask, row, band->keys, &begin, &end) || end != wnn_min(behind, band->keys) ||
+            begin != (behind > band->seen ? behind - band->seen : 0))
+            return false;
+    }
+    return true;
+}
+
+// What is worth looking at has a matrix for each head, or for all.
+static bool is_candidate(const struct node *node, struct band *band)
+{
+    const struct operand *mask = node->op == WNN_OP_attention ? node->in[3] : NULL;
+    if (!mask || mask->type.shape.rank < 2)
+        return false;
+    const struct attention_attrs *attrs = node->attrs;
+    const struct shape *shape = &mask->type.shape;
+    unsigned rank = (unsigned)attrs->queryPermutation.count;
+    band->rows = node->in[0]->type.shape.dim[attrs->queryPermutation.data[rank - 2]];
+    band->keys = node->in[1]->type.shape.dim[attrs->keyPermutation.data[rank - 1]];
+    return band->rows > 1 && band->rows < INT32_MAX && band->keys < INT32_MAX &&
+           shape->dim[shape->rank - 2] == band->rows && shape->dim[shape->rank - 1] == band->keys;
+}
+
+bool wnn_find_bands(struct pass_context *context, struct graph *graph)
+{
+    // Layers share their mask, or what it is chosen by.
+    struct mask mask, before = {0};
+    struct band last = {0};
+    for (size_t i = 0; i < graph->node_count; i++) {
+        struct node *node = graph->nodes[i];
+        struct band band = {0};
+        if (!is_candidate(node, &band) || !take_mask(node->in[3], &mask))
+            continue;
+        bool same = mask.constant == before.constant && mask.yes == before.yes && mask.no == before.no &&
+                    band.rows == last.rows && band.keys == last.keys;
+        if (!same) {
+            before = mask;
+            last = band;
+            last.seen = find_band(&mask, &last) ? last.seen : 0;
+        }
+        wnn_explain(context->explainer, "find_bands", "band of keys", node->out[0],
+                    last.seen > 0
+                        ? NULL
+                        : "the mask is constant, and adds something, or does not move with the rows");
+        struct attention_attrs *attrs = (struct attention_attrs *)(uintptr_t)node->attrs;
+        attrs->seen = last.seen;
+        attrs->seenEnd = last.seen > 0 ? last.end : 0;
+    }
+    return true;
+}
