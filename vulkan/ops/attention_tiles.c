@@ -200,6 +200,18 @@ static bool choose_kernel(const struct gpu *gpu, const struct attention_matrices
     return false;
 }
 
+// Work groups. Of a band, those that see the most keys begin first, lest others wait for them in the end.
+struct grid {
+    uint32_t x, y, z;
+};
+
+static struct grid grid_of(const struct attention_matrices *m, const struct attention_schedule *schedule)
+{
+    if (m->attention->seen > 0)
+        return (struct grid){m->count, schedule->splits, schedule->row_tiles};
+    return (struct grid){schedule->row_tiles, schedule->splits, m->count};
+}
+
 static bool choose(const struct gpu *gpu, const struct attention_matrices *m,
                    struct attention_schedule *schedule)
 {
@@ -235,8 +247,8 @@ static bool choose(const struct gpu *gpu, const struct attention_matrices *m,
         wnn_divide_up(wnn_divide_up(a->columns, (uint32_t)splits), schedule->tile_keys) * schedule->tile_keys;
     schedule->splits = wnn_divide_up(a->columns, schedule->split);
     schedule->partial = schedule->splits > 1 || is_odd(m);
-    return schedule->row_tiles <= can->groups[0] && schedule->splits <= can->groups[1] &&
-           m->count <= can->groups[2];
+    struct grid grid = grid_of(m, schedule);
+    return grid.x <= can->groups[0] && grid.y <= can->groups[1] && grid.z <= can->groups[2];
 }
 
 static size_t elements_of(const struct attention_matrices *m)
@@ -311,18 +323,20 @@ static void add_operand(struct shader *shader, const char *name, const struct at
                         length, name, m->columns[operand]);
 }
 
-// Row m of a work group's sees keys of a part of [begin, end): whole rounds of keys from first_key(begin, m)
-// to last_key(end, m), for all of so many rows from m on. Work groups with many keys begin first.
+// Which matrix a work group of the grid has, and which of its groups of rows; and for all rows of a group, of
+// which m is the first, the rounds of keys that some row sees: from first_key(begin, m) to last_key(end, m).
 static void add_band(struct shader *shader, const struct attention_matrices *m,
                      const struct attention_schedule *schedule)
 {
     const struct attention *a = m->attention;
     if (a->seen == 0) {
-        wnn_shader_text(shader, "#define ROW_GROUP gl_WorkGroupID.x\n#define first_key(begin, m) (begin)\n"
+        wnn_shader_text(shader, "#define MATRIX gl_WorkGroupID.z\n#define ROW_GROUP "
+                                "gl_WorkGroupID.x\n#define first_key(begin, m) (begin)\n"
                                 "#define last_key(end, m) (end)\n");
         return;
     }
-    wnn_shader_define(shader, "ROW_GROUP", "(%uu - gl_WorkGroupID.x)", schedule->row_tiles - 1);
+    wnn_shader_define(shader, "MATRIX", "gl_WorkGroupID.x");
+    wnn_shader_define(shader, "ROW_GROUP", "(%uu - gl_WorkGroupID.z)", schedule->row_tiles - 1);
     wnn_shader_number(shader, "SEEN", a->seen);
     wnn_shader_number(shader, "SEEN_END", a->seen_end);
     wnn_shader_text(shader,
@@ -358,7 +372,8 @@ static void add_mask(struct shader *shader, const struct attention_matrices *m, 
     wnn_map_attention(shader, "mask", m, MASK);
     wnn_shader_number(shader, "MASK_COLUMN", m->columns[MASK]);
     if (m->attention->masked) {
-        wnn_shader_input(shader, "mask", &shader->lowering->in[MASK], FORM_VALUE);
+        unsigned k = wnn_shader_input(shader, "mask", &shader->lowering->in[MASK], FORM_VALUE);
+        wnn_shader_text(shader, "#define mask_word(i) w%u(i)\n", k);
         wnn_shader_text(shader,
                         "float mask_number(uint at) { return mask_at(at); }\n"
                         "float masked_by(float x, float mask) { return %s; }\n",
@@ -537,7 +552,8 @@ void wnn_lower_tiles(struct lowering *lowering, const struct attention *a)
     describe(&shader, &m, &schedule);
     kernels[schedule.kernel].describe(&shader, &m, &schedule);
     add_results(&shader, &m, &schedule);
-    wnn_shader_end_grid(&shader, schedule.row_tiles, schedule.splits, m.count);
+    struct grid grid = grid_of(&m, &schedule);
+    wnn_shader_end_grid(&shader, grid.x, grid.y, grid.z);
     if (schedule.partial)
         join_splits(lowering, &m, &schedule);
 }

@@ -91,17 +91,39 @@ static uint32_t registers_of(const struct capabilities *can, const struct attent
            units->keys * (a->depth + a->width) / 2 / invocations;
 }
 
+// How many rounds a work group has: the mean of all, and the most.
+static double rounds_of(const struct attention_matrices *m, uint32_t rows, uint32_t keys, double *most)
+{
+    const struct attention *a = m->attention;
+    uint64_t sum = 0, groups = wnn_divide_up(a->rows, rows);
+    *most = wnn_divide_up(a->columns, keys);
+    if (a->seen == 0)
+        return *most;
+    *most = 0;
+    for (uint64_t i = 0; i < groups; i++) {
+        uint64_t first = i * rows, end = wnn_min(first + rows, a->rows) - 1 + a->seen_end;
+        uint64_t begin = first + a->seen_end > a->seen ? first + a->seen_end - a->seen : 0;
+        uint64_t own = (wnn_min(end, a->columns) + keys - 1) / keys - begin / keys;
+        *most = fmax(*most, (double)own);
+        sum += own;
+    }
+    return (double)sum / (double)groups;
+}
+
 // How long it takes, for what is in rows of this size. Where a processor has room for many work groups, and
 // there are fewer than two for each, it is the mean that counts, not the most.
 static double time_of(const struct attention_matrices *m, const struct units *units, uint32_t rows,
                       uint32_t keys)
 {
     double groups = (double)m->count * wnn_divide_up(m->rows, rows), mean = groups / PROCESSORS,
-           each = units->room > 2 && mean < 2 ? fmax(mean, 1) : ceil(mean),
-           rounds = wnn_divide_up(m->attention->columns, keys),
+           each = units->room > 2 && mean < 2 ? fmax(mean, 1) : ceil(mean), most,
+           rounds = rounds_of(m, rows, keys, &most),
            size = (double)(m->attention->depth + m->attention->width) / FITTED_SIZE;
+    if (m->attention->seen > 0)
+        each = fmax(mean, 1);
     return ceil(each / units->room) * units->start +
-           rounds * keys / units->keys * size * fmax(each * units->busy, units->alone);
+           keys * size / units->keys *
+               fmax(rounds * each * units->busy, most * fmax(units->alone, units->busy));
 }
 
 // How bad it is; where places are not known: rows that there are not; then, more registers than there are.
@@ -261,6 +283,27 @@ static void describe_units(struct shader *shader, const struct attention_schedul
     wnn_shader_define(shader, "WIDTH_PADDED", "%uu", padded(width, size->n));
 }
 
+// sees_all(m, keys): whether the rows of a part, from m on, see all keys of a round. And whether two elements
+// of the mask are read at once: mask_pair(at).
+static void describe_mask(struct shader *shader, const struct attention_matrices *m,
+                          const struct attention_schedule *schedule)
+{
+    const struct attention *a = m->attention;
+    const struct tensor *mask = &shader->lowering->in[MASK];
+    bool pairs = a->masked && a->seen == 0 && mask->type == WNNDataType_Float16 &&
+                 unit_of(m, MASK, mask, a->columns) > 1;
+    wnn_shader_define(shader, "BANDED", "%d", a->seen > 0);
+    wnn_shader_define(shader, "MASK_PAIRS", "%d", pairs);
+    if (a->seen > 0)
+        wnn_shader_text(
+            shader,
+            "bool sees_all(uint m, uint keys)\n{\nuint last = row_of(m) + %uu;\n"
+            "return last < %uu && keys + %uu <= row_of(m) + SEEN_END && last + SEEN_END <= keys + SEEN;\n}\n",
+            shader->lowering->gpu->can.half_matrices.m - 1, a->rows, schedule->tile_keys);
+    if (pairs)
+        wnn_shader_text(shader, "vec2 mask_pair(uint at) { return loaded_halves(mask_word(at >> 1)); }\n");
+}
+
 void wnn_describe_attention_units(struct shader *shader, const struct attention_matrices *m,
                                   const struct attention_schedule *schedule)
 {
@@ -270,6 +313,7 @@ void wnn_describe_attention_units(struct shader *shader, const struct attention_
     wnn_shader_define(shader, "WHOLE_TILES", "%d", m->attention->columns % schedule->tile_keys == 0);
     wnn_shader_define(shader, "KEYS_ALONG", "%d", is_along(m, KEY));
     wnn_shader_define(shader, "VALUES_ALONG", "%d", is_along(m, VALUE));
+    describe_mask(shader, m, schedule);
     add_query(shader, m);
     add_lines(shader, "key", m, KEY);
     add_lines(shader, "value", m, VALUE);

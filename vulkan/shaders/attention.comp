@@ -24,7 +24,7 @@ shared float pool[BR * PARTS];
 void main()
 {
     uint self = gl_LocalInvocationIndex, tx = self % TX, ty = self / TX;
-    uint matrix = gl_WorkGroupID.z, first_row = ROW_GROUP * BR;
+    uint matrix = MATRIX, first_row = ROW_GROUP * BR;
     uint begin = gl_WorkGroupID.y * SPLIT, end = last_key(min(begin + SPLIT, KEYS), first_row);
     begin = first_key(begin, first_row);
     uint from_query = query_index(matrix), from_key = key_index(matrix), from_value = value_index(matrix);

@@ -44,7 +44,7 @@ vec4 key_at(uint from, uint n, uint q, uint end)
 
 void main()
 {
-    uint self = gl_LocalInvocationIndex, matrix = gl_WorkGroupID.z, lane = self % LANES, line = self / LANES;
+    uint self = gl_LocalInvocationIndex, matrix = MATRIX, lane = self % LANES, line = self / LANES;
     uint begin = gl_WorkGroupID.y * SPLIT, end = last_key(min(begin + SPLIT, KEYS), 0u);
     begin = first_key(begin, 0u);
     uint from_query = query_index(matrix), from_key = key_index(matrix), from_value = value_index(matrix);

@@ -230,16 +230,42 @@ void main()
 }
 #else
 
-// Of a part i, in main(): takes the scores of keys n * PART_N and after to registers; shrinks what has been mixed; and
-// makes weights of two scores that are beside one another.
-#define TAKE(e)                                                                                                      \
+// Where row r of part i of an invocation has its mask; a band is asked for in few rounds, and has no registers.
+#define MASK_ROW(i, r) mask_row_index(min(first_row + (i) * PART_M + ROW_OF(r), ROWS - 1u))
+#if BANDED
+#define FROM_MASK(i, r) MASK_ROW(i, r)
+#else
+#define FROM_MASK(i, r) from_mask[(i) * BASES + (r)]
+#endif
+
+// Of a part i, in main(): takes two scores that are beside one another, of keys n * PART_N and after, to registers, with
+// their mask or without; shrinks what has been mixed; and makes weights of two scores.
+#define TAKE_AS(e, mask)                                                                                             \
     {                                                                                                                \
-        uint key = keys + n * PART_N + FIRST_COLUMN(LANE) + uint(COLUMN_IN(e)), mask = key * MASK_COLUMN;            \
-        float score = element_of(scores[i * SCORE_STEPS + n], e) * SCALE;                                            \
-        score = WHOLE_TILES == 1 || key < end ? masked(score, from_mask[i * 2u + uint(ROW_IN(e))] + mask) : -INF;    \
-        own[n * 8u + uint(e)] = score;                                                                               \
-        top[ROW_IN(e)] = max(top[ROW_IN(e)], score);                                                                 \
+        uint key = keys + n * PART_N + FIRST_COLUMN(LANE) + uint(COLUMN_IN(e));                                      \
+        uint at = FROM_MASK(i, uint(ROW_IN(e))) + key * MASK_COLUMN;                                                 \
+        vec2 pair = vec2(element_of(scores[i * SCORE_STEPS + n], e), element_of(scores[i * SCORE_STEPS + n], e + 1)); \
+        pair = mask(pair * SCALE, at, key, end);                                                                     \
+        own[n * 8u + uint(e)] = pair.x;                                                                              \
+        own[n * 8u + uint(e) + 1u] = pair.y;                                                                         \
+        top[ROW_IN(e)] = max(top[ROW_IN(e)], max(pair.x, pair.y));                                                   \
     }
+#define TAKE(e) TAKE_AS(e, masked_pair)
+#define TAKE_ALL(e) TAKE_AS(e, all_of_pair)
+#define all_of_pair(pair, at, key, end) (pair)
+#if MASK_PAIRS
+vec2 masked_pair(vec2 pair, uint at, uint key, uint end)
+{
+    return WHOLE_TILES == 1 || key < end ? vec2(masked_by(pair.x, mask_pair(at).x), masked_by(pair.y, mask_pair(at).y))
+                                         : vec2(-INF);
+}
+#else
+vec2 masked_pair(vec2 pair, uint at, uint key, uint end)
+{
+    return vec2(WHOLE_TILES == 1 || key < end ? masked(pair.x, at) : -INF,
+                WHOLE_TILES == 1 || key + 1u < end ? masked(pair.y, at + MASK_COLUMN) : -INF);
+}
+#endif
 #define SHRINK(e)                                                                                                    \
     PUT_ELEMENT(mixed[i * WIDTH_STEPS + w], e,                                                                       \
                 element_of(mixed[i * WIDTH_STEPS + w], e) * factor[ROW_IN(e)]);
@@ -252,7 +278,7 @@ void main()
 
 void main()
 {
-    uint self = gl_LocalInvocationIndex, matrix = gl_WorkGroupID.z;
+    uint self = gl_LocalInvocationIndex, matrix = MATRIX;
     uint row_group = ROW_GROUP * ALL_PARTS * PART_M, first_row = row_group + SUBGROUP_INDEX * PARTS * PART_M;
     uint begin = gl_WorkGroupID.y * SPLIT, end = last_key(min(begin + SPLIT, KEYS), row_group);
     begin = first_key(begin, row_group);
@@ -267,7 +293,9 @@ void main()
     MATRIX_A queries[PARTS * DEPTH_STEPS];
     MATRIX_SUM mixed[PARTS * WIDTH_STEPS];
     float base[PARTS * BASES], sums[PARTS * BASES];
+#if !BANDED
     uint from_mask[PARTS * BASES];
+#endif
     UNROLL for (uint i = 0u; i < PARTS; i++) {
         UNROLL for (uint d = 0u; d < DEPTH_STEPS; d++)
             READ_A(queries[i * DEPTH_STEPS + d],
@@ -277,8 +305,9 @@ void main()
         UNROLL for (uint r = 0u; r < BASES; r++) {
             base[i * BASES + r] = -INF;
             sums[i * BASES + r] = 0.0;
-            from_mask[i * BASES + r] =
-                mask_index(matrix) + mask_row_index(min(first_row + i * PART_M + ROW_OF(r), ROWS - 1u));
+#if !BANDED
+            from_mask[i * BASES + r] = mask_index(matrix) + MASK_ROW(i, r);
+#endif
         }
     }
 
@@ -335,9 +364,16 @@ void main()
             float own[SCORE_STEPS * 8u], top[2], under[2];
             bool taken[2];
             top[0] = top[1] = -INF;
-            UNROLL for (uint n = 0u; n < SCORE_STEPS; n++) {
-                FOR_ELEMENTS(TAKE)
-            }
+#if BANDED
+            if (sees_all(first_row + i * PART_M, keys))
+                UNROLL for (uint n = 0u; n < SCORE_STEPS; n++) {
+                    FOR_PAIRS(TAKE_ALL)
+                }
+            else
+#endif
+                UNROLL for (uint n = 0u; n < SCORE_STEPS; n++) {
+                    FOR_PAIRS(TAKE)
+                }
             UNROLL for (uint r = 0u; r < 2u; r++) {
                 top[r] = greatest(top[r]);
                 taken[r] = !(top[r] <= base[i * 2u + r] + SLACK);
@@ -376,7 +412,7 @@ void main()
                 own[c] = uintBitsToFloat(pool[slab + row * SCORE_PITCH + quad]) * SCALE;
                 UNROLL for (uint e = 0u; e < 4u; e++) {
                     uint mask = (n + e) * MASK_COLUMN;
-                    own[c][e] = WHOLE_TILES == 1 || n + e < end ? masked(own[c][e], from_mask[i] + mask) : -INF;
+                    own[c][e] = WHOLE_TILES == 1 || n + e < end ? masked(own[c][e], FROM_MASK(i, 0u) + mask) : -INF;
                     top = max(top, own[c][e]);
                 }
             }
