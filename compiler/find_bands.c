@@ -101,7 +101,7 @@ static bool is_candidate(const struct node *node, struct band *band)
     unsigned rank = (unsigned)attrs->queryPermutation.count;
     band->rows = node->in[0]->type.shape.dim[attrs->queryPermutation.data[rank - 2]];
     band->keys = node->in[1]->type.shape.dim[attrs->keyPermutation.data[rank - 1]];
-    return band->rows > 1 && band->rows < INT32_MAX && band->keys < INT32_MAX &&
+    return band->rows > 1 && band->rows < INT32_MAX && band->keys > 0 && band->keys < INT32_MAX &&
            shape->dim[shape->rank - 2] == band->rows && shape->dim[shape->rank - 1] == band->keys;
 }
 

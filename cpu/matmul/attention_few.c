@@ -287,6 +287,15 @@ static void join_blocks(void *argument, size_t begin, size_t end)
     }
 }
 
+// Whether all heads have the same.
+static bool shares_mask(const struct attention *a)
+{
+    bool shares = true;
+    for (unsigned d = 0; d < a->heads.rank; d++)
+        shares = shares && a->mask.head[d] == 0;
+    return shares;
+}
+
 void wnn_attention_run_few(const struct attention *a, void *scratch, const struct parallel *parallel)
 {
     struct few f = describe(a);
@@ -300,7 +309,8 @@ void wnn_attention_run_few(const struct attention *a, void *scratch, const struc
             memcpy(to, row, a->depth * sizeof *to);
     }
     for (size_t i = 0; i < f.groups; i++) {
-        f.left[i] = wnn_attention_keys(a, i * f.rows, (i + 1) * f.rows, f.mask);
+        f.left[i] =
+            i > 0 && shares_mask(a) ? f.left[0] : wnn_attention_keys(a, i * f.rows, (i + 1) * f.rows, f.mask);
         begin = wnn_min(begin, f.left[i].begin);
         end = end > f.left[i].end ? end : f.left[i].end;
     }
