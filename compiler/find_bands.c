@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Requires: nodes in order. Guarantees: where the mask of an attention is constant, or chooses between two
-// numbers as a constant says, and all that it does is to let each row see some keys beside one another, and
-// the next row those that are one further on, as causal masks and sliding windows do, the attention says so
-// (attention_attrs.seen): then nobody needs to read it.
+// numbers as a constant says, and is a causal mask or a sliding window (each row attends to a run of keys,
+// and the next row to the run that begins one key later), the attention says so (attention_attrs.window), so
+// that kernels need not read the mask.
 
 #include "compiler/rewrite.h"
 
 #include <math.h>
 
-#define OUT (-30000.0) // or less takes a key out (webnn.h)
+#define EXCLUDED (-30000.0) // or less: the key does not count (webnn.h)
 
 // The numbers of a constant; or `yes` where it is not 0, and else `no`.
 struct mask {
@@ -20,7 +20,7 @@ struct mask {
 
 struct band {
     uint32_t rows, keys;
-    uint32_t seen, end; // of attention_attrs
+    uint32_t window, end; // of attention_attrs
 };
 
 static double number_of(const struct mask *mask, size_t i)
@@ -53,19 +53,19 @@ static bool take_mask(const struct operand *operand, struct mask *mask)
     return true;
 }
 
-// Keys [begin, end) that row number `row` of all matrices lets through; false: they are not beside one
-// another, or there are none, or the mask adds something to them.
+// The run of keys [begin, end) that row number `row` of all matrices attends to; false: there is no single
+// run, or the mask adds something to its scores.
 static bool find_row(const struct mask *mask, size_t row, uint32_t keys, uint32_t *begin, uint32_t *end)
 {
     size_t at = row * keys;
     uint32_t i = 0;
-    while (i < keys && number_of(mask, at + i) <= OUT)
+    while (i < keys && number_of(mask, at + i) <= EXCLUDED)
         i++;
     *begin = i;
     while (i < keys && number_of(mask, at + i) == 0)
         i++;
     *end = i;
-    while (i < keys && number_of(mask, at + i) <= OUT)
+    while (i < keys && number_of(mask, at + i) <= EXCLUDED)
         i++;
     return i == keys && *begin < *end;
 }
@@ -80,11 +80,11 @@ static bool find_band(const struct mask *mask, struct band *band)
     band->end = end;
     if (!find_row(mask, band->rows - 1, band->keys, &begin, &end))
         return false;
-    band->seen = band->rows - 1 + band->end - begin;
+    band->window = band->rows - 1 + band->end - begin;
     for (size_t row = 0; row < all; row++) {
         uint32_t behind = (uint32_t)(row % band->rows) + band->end;
         if (!find_row(mask, row, band->keys, &begin, &end) || end != wnn_min(behind, band->keys) ||
-            begin != (behind > band->seen ? behind - band->seen : 0))
+            begin != (behind > band->window ? behind - band->window : 0))
             return false;
     }
     return true;
@@ -120,15 +120,15 @@ bool wnn_find_bands(struct pass_context *context, struct graph *graph)
         if (!same) {
             before = mask;
             last = band;
-            last.seen = find_band(&mask, &last) ? last.seen : 0;
+            last.window = find_band(&mask, &last) ? last.window : 0;
         }
         wnn_explain(context->explainer, "find_bands", "band of keys", node->out[0],
-                    last.seen > 0
+                    last.window > 0
                         ? NULL
                         : "the mask is constant, and adds something, or does not move with the rows");
         struct attention_attrs *attrs = (struct attention_attrs *)(uintptr_t)node->attrs;
-        attrs->seen = last.seen;
-        attrs->seenEnd = last.seen > 0 ? last.end : 0;
+        attrs->window = last.window;
+        attrs->windowEnd = last.window > 0 ? last.end : 0;
     }
     return true;
 }

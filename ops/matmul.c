@@ -92,11 +92,12 @@ bool wnn_infer_attention(struct op_call *call)
     if (call->in[3] && !wnn_shape_broadcast_to(&call->in[3]->type.shape, &scores))
         return wnn_op_fail(call, "mask %s cannot be broadcast to %s",
                            SHAPE_OF(call, &call->in[3]->type.shape), SHAPE_OF(call, &scores));
-    uint64_t rows = query.dim[rank - 2], keys = key.dim[rank - 1], seen = attrs->seen, end = attrs->seenEnd;
-    if (seen > 0 && (!call->in[3] || end == 0 || end > keys || rows - 1 + end >= keys + seen))
+    uint64_t rows = query.dim[rank - 2], keys = key.dim[rank - 1], window = attrs->window,
+             end = attrs->windowEnd;
+    if (window > 0 && (!call->in[3] || end == 0 || end > keys || rows - 1 + end >= keys + window))
         return wnn_op_fail(
-            call, "seen is %" PRIu64 " and seenEnd %" PRIu64 "; expected a mask, and keys for each row", seen,
-            end);
+            call, "window is %" PRIu64 " and windowEnd %" PRIu64 "; expected a mask, and keys for each row",
+            window, end);
     struct shape mixed = query;
     mixed.dim[rank - 1] = value.dim[rank - 1];
     call->out[0].type = call->in[0]->type.type;

@@ -178,9 +178,9 @@ struct attention_attrs {
     WNNOperatorOptions options;
     double scale;
     bool zeroNan; // rows whose softmax is NaN give zeros
-    // Not 0: the mask is such that row r sees the `seen` keys that end before key r + seenEnd, as far as
-    // there are such, and no others, and it adds nothing to them.
-    uint32_t seen, seenEnd;
+    // Unless window is 0, the mask lets row r attend to the `window` keys that end before key r + windowEnd,
+    // as far as there are such keys, adds nothing to their scores, and excludes all others.
+    uint32_t window, windowEnd;
     // As transpose's: of the inputs before, and of the result after they have met.
     WNNUint32List queryPermutation, keyPermutation, valuePermutation, outputPermutation;
 };

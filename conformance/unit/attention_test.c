@@ -290,7 +290,7 @@ static uint32_t size(uint32_t *seed, uint32_t most)
 }
 
 // Whether keys may be passed over that have weights of 0: what these are multiplied with need not be seen.
-static bool takes_out(enum mask mask)
+static bool excludes_keys(enum mask mask)
 {
     return mask == MASK_CAUSAL || mask == MASK_LOWEST || mask == MASK_WINDOW || mask == MASK_ROWS;
 }
@@ -314,10 +314,10 @@ static struct form random_form(uint32_t *seed)
     f.mask_dims = next(seed) % 32;
     if (f.mask == MASK_CAUSAL || f.mask == MASK_WINDOW || f.mask == MASK_ROWS)
         f.mask_dims |= 24;
-    if (takes_out(f.mask))
+    if (excludes_keys(f.mask))
         f.choice = (enum choice)(f.seed / 128 % 4);
     f.low = f.seed / 512 % 2 ? -INFINITY : -65504;
-    f.infinite = next(seed) % 9 == 0 && !takes_out(f.mask);
+    f.infinite = next(seed) % 9 == 0 && !excludes_keys(f.mask);
     f.scaled = f.seed / 64 % 4;
     f.zeros = f.seed / 16 % 2 == 0 && !f.infinite; // where values are not finite, zeros times these are NaN
     return f;
@@ -411,12 +411,12 @@ static void test_long(const struct backend *backend)
     wnnContextRelease(context);
 }
 
-static uint32_t band_end, band_seen; // row r sees keys [r + end - seen, r + end)
+static uint32_t band_end, band_window; // row r attends to keys [r + end - window, r + end)
 static unsigned bands;
 
-static bool sees(uint32_t row, uint32_t key)
+static bool attends_to(uint32_t row, uint32_t key)
 {
-    return key < row + band_end && key + band_seen >= row + band_end;
+    return key < row + band_end && key + band_window >= row + band_end;
 }
 
 static void make_band(struct subject *s)
@@ -427,7 +427,7 @@ static void make_band(struct subject *s)
     void *mask = malloc(bytes);
     REQUIRE(mask);
     for (size_t i = 0; i < count; i++)
-        put(mask, s->type, i, sees((uint32_t)(i / keys), (uint32_t)(i % keys)) ? 0 : form->low);
+        put(mask, s->type, i, attends_to((uint32_t)(i / keys), (uint32_t)(i % keys)) ? 0 : form->low);
     const uint32_t shape[] = {rows, keys};
     const WNNOperandDescriptor descriptor = {NULL, s->type, {shape, 2}};
     WNNOperand q = INPUT(s, 1, heads, rows, form->depth);
@@ -448,7 +448,7 @@ static void look_for_bands(const struct graph *graph)
     look(graph);
     for (size_t i = 0; i < graph->node_count; i++)
         if (graph->nodes[i]->op == WNN_OP_attention)
-            bands += ((const struct attention_attrs *)graph->nodes[i]->attrs)->seen > 0;
+            bands += ((const struct attention_attrs *)graph->nodes[i]->attrs)->window > 0;
 }
 
 // Constant masks of which each row is the one before, moved by a key: causal, with keys before the first row
@@ -469,7 +469,7 @@ static void test_bands(const struct backend *backend, unsigned count, uint32_t s
         band_end = f.keys - f.rows + 1;
         if (next(&seed) % 3 == 0 && band_end > 1)
             band_end = 1 + next(&seed) % band_end;
-        band_seen = next(&seed) % 2 ? f.rows + band_end : 1 + next(&seed) % 100;
+        band_window = next(&seed) % 2 ? f.rows + band_end : 1 + next(&seed) % 100;
         compare_made(make_band, look_for_bands, context, reference, &f,
                      i % 2 ? WNNDataType_Float16 : WNNDataType_Float32);
     }
@@ -507,7 +507,7 @@ static void fill_left(void *data, WNNDataType type, size_t count, unsigned numbe
     }
 }
 
-// Keys and values that a mask takes out are not read where a processor computes, whatever the way.
+// Keys and values that a mask excludes are not read on a processor, whatever the kernel.
 static void test_left(const struct backend *backend, WNNDataType type)
 {
     static unsigned char got[MAX_BYTES];

@@ -72,16 +72,16 @@ static void test_attention(void)
     in[3] = &query;
     BREAKS("attention: mask [2, 9, 4] cannot be broadcast to [2, 9, 7]");
     in[3] = &mask;
-    attrs.seen = 3;
-    BREAKS("attention: seen is 3 and seenEnd 0; expected a mask, and keys for each row");
-    attrs.seenEnd = 2; // the last row sees keys [7, 10)
-    BREAKS("attention: seen is 3 and seenEnd 2; expected a mask, and keys for each row");
-    attrs.seen = 4;
+    attrs.window = 3;
+    BREAKS("attention: window is 3 and windowEnd 0; expected a mask, and keys for each row");
+    attrs.windowEnd = 2; // the last row sees keys [7, 10)
+    BREAKS("attention: window is 3 and windowEnd 2; expected a mask, and keys for each row");
+    attrs.window = 4;
     REQUIRE(infer(op, &attrs, in, count, &out) == NULL);
     in[3] = NULL;
-    BREAKS("attention: seen is 4 and seenEnd 2; expected a mask, and keys for each row");
+    BREAKS("attention: window is 4 and windowEnd 2; expected a mask, and keys for each row");
     in[3] = &mask;
-    attrs.seen = attrs.seenEnd = 0;
+    attrs.window = attrs.windowEnd = 0;
     attrs.keyPermutation.count = 2;
     BREAKS("attention: keyPermutation has 2 items; expected 3");
     attrs.keyPermutation = (WNNUint32List){twice, 3};

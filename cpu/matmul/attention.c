@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention: softmax(Q * K * scale + mask) * V for each head, some rows of Q at a time, so that the scores of
-// these rows never leave the cache. K and V are packed once a head, as far as the mask leaves any of them.
+// these rows never leave the cache. K and V are packed once a head, without what the mask excludes.
 // Heads are read where they lie, whatever the order of their dimensions.
 
 #include "cpu/matmul/attention.h"
@@ -281,8 +281,8 @@ static struct attention describe_attention(const struct node *node, unsigned thr
         .width = value->dim[attrs->valuePermutation.data[rank - 1]],
         .scale = (float)attrs->scale,
         .zero_nan = attrs->zeroNan,
-        .seen = attrs->seen,
-        .seen_end = attrs->seenEnd,
+        .window = attrs->window,
+        .window_end = attrs->windowEnd,
         .parts = 1,
     };
     for (unsigned d = 0; d + 2 < rank; d++) {

@@ -20,8 +20,8 @@ struct attention {
     struct shape heads;                       // the leading dimensions
     size_t head_count, rows, columns, depth, width;
     float scale;
-    bool zero_nan;         // rows whose softmax is NaN give zeros
-    size_t seen, seen_end; // of attention_attrs
+    bool zero_nan;             // rows whose softmax is NaN give zeros
+    size_t window, window_end; // of attention_attrs
     const struct interrupt *interrupt;
     size_t parts;        // of the rows of a head
     size_t slots, block; // parts of the work that have scratch memory, rows at a time
@@ -62,11 +62,11 @@ struct attention_keys {
     size_t begin, end;
 };
 
-// attention_mask.c: the keys that the mask leaves to rows [first, end), which count over all heads. Those
-// outside have a mask that is more than WNN_ATTENTION_OUT below the greatest of each of these rows, and are
-// not read: their weights are 0 whatever sensible scores they have, and masks are how programs say that there
-// is nothing. `buffer` is room for a row of the mask.
-#define WNN_ATTENTION_OUT 30000.0f
+// attention_mask.c: the keys that rows [first, end), which count over all heads, attend to. The mask of all
+// other keys is more than WNN_EXCLUDED_BELOW less than the greatest of each of these rows, which makes their
+// weights 0 for all scores that occur, so that these keys and their values are not read. `buffer` is room for
+// a row of the mask.
+#define WNN_EXCLUDED_BELOW 30000.0f
 struct attention_keys wnn_attention_keys(const struct attention *a, size_t first, size_t end, float *buffer);
 
 // Whether attention_few.c computes it, with how many bytes of scratch memory.

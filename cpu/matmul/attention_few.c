@@ -44,15 +44,15 @@ static void add_sums(const struct sums *sums)
 // The work, and where its scratch memory lies.
 struct few {
     const struct attention *a;
-    size_t share;                // heads that share keys and values
-    size_t groups, rows;         // of heads that do, and rows of all heads of a group
-    size_t first, keys, blocks;  // the first key of the first block, keys of a block, blocks
-    size_t width;                // of a row of sums
-    struct attention_keys *left; // [group]: what the mask leaves
-    float *query, *scores;       // [row of all heads][depth], [group][block][row][key]
-    float *mask;                 // [group][block][key]
-    float *mixed;                // [group][block][row][width]
-    struct attention_sum *sums;  // [group][row][block]
+    size_t share;                   // heads that share keys and values
+    size_t groups, rows;            // of heads that do, and rows of all heads of a group
+    size_t first, keys, blocks;     // the first key of the first block, keys of a block, blocks
+    size_t width;                   // of a row of sums
+    struct attention_keys *keys_of; // [group]: that its rows attend to
+    float *query, *scores;          // [row of all heads][depth], [group][block][row][key]
+    float *mask;                    // [group][block][key]
+    float *mixed;                   // [group][block][row][width]
+    struct attention_sum *sums;     // [group][row][block]
 };
 
 bool wnn_attention_is_few(const struct attention *a)
@@ -101,7 +101,7 @@ static size_t place(struct few *f, void *memory)
     const struct attention *a = f->a;
     size_t bytes = 0, blocks = f->groups * most_blocks(f, a->columns),
            keys = f->groups * wnn_round_up(a->columns, MOST_KEYS);
-    f->left = take(&bytes, memory, f->groups, sizeof *f->left);
+    f->keys_of = take(&bytes, memory, f->groups, sizeof *f->keys_of);
     f->query = take(&bytes, memory, f->groups * f->rows * a->depth, sizeof *f->query);
     f->scores = take(&bytes, memory, f->rows * keys, sizeof *f->scores);
     f->mask = take(&bytes, memory, keys, sizeof *f->mask);
@@ -150,7 +150,7 @@ static const float *take_keys(const struct attention *a, size_t offset, size_t c
     return buffer;
 }
 
-// A block of keys of a group, as far as the mask leaves them, and what becomes of it.
+// The keys of a block that a group attends to, and what is computed of them.
 struct block {
     size_t group, first, count;
     float *scores, *mask, *mixed; // [row][f->keys], [key], [row][f->width]
@@ -158,10 +158,10 @@ struct block {
 
 static struct block block_at(const struct few *f, size_t group, size_t index)
 {
-    struct attention_keys left = f->left[group];
+    struct attention_keys keys = f->keys_of[group];
     size_t at = group * f->blocks + index, begin = f->first + index * f->keys, end = begin + f->keys;
-    begin = begin > left.begin ? begin : left.begin;
-    end = wnn_min(end, left.end);
+    begin = begin > keys.begin ? begin : keys.begin;
+    end = wnn_min(end, keys.end);
     return (struct block){group,
                           begin,
                           begin < end ? end - begin : 0,
@@ -309,10 +309,10 @@ void wnn_attention_run_few(const struct attention *a, void *scratch, const struc
             memcpy(to, row, a->depth * sizeof *to);
     }
     for (size_t i = 0; i < f.groups; i++) {
-        f.left[i] =
-            i > 0 && shares_mask(a) ? f.left[0] : wnn_attention_keys(a, i * f.rows, (i + 1) * f.rows, f.mask);
-        begin = wnn_min(begin, f.left[i].begin);
-        end = end > f.left[i].end ? end : f.left[i].end;
+        f.keys_of[i] = i > 0 && shares_mask(a) ? f.keys_of[0]
+                                               : wnn_attention_keys(a, i * f.rows, (i + 1) * f.rows, f.mask);
+        begin = wnn_min(begin, f.keys_of[i].begin);
+        end = end > f.keys_of[i].end ? end : f.keys_of[i].end;
     }
     f.first = begin / KEYS * KEYS;
     f.keys = keys_of_block(&f, end - f.first);

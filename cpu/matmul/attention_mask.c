@@ -8,21 +8,21 @@
 struct mask_row {
     const float *numbers;
     size_t count;
-    float greatest; // NaN if one is
-    float taken;    // the greatest that takes a key out
-    struct attention_keys left;
+    float greatest;             // NaN if one is
+    float excluded;             // the greatest that excludes a key
+    struct attention_keys keys; // between those that are excluded
 };
 
 #define LOOPS "cpu/matmul/attention_mask.inc"
 #include "cpu/simd/each_isa.inc"
 
-// What a band leaves to rows of one head, or of several.
+// The keys of a band that rows of one head attend to, or of several.
 static struct attention_keys keys_of_band(const struct attention *a, size_t first, size_t end)
 {
     bool one = first / a->rows == (end - 1) / a->rows;
-    size_t least = (one ? first % a->rows : 0) + a->seen_end,
-           most = (one ? (end - 1) % a->rows : a->rows - 1) + a->seen_end;
-    return (struct attention_keys){least > a->seen ? wnn_min(least - a->seen, a->columns - 1) : 0,
+    size_t least = (one ? first % a->rows : 0) + a->window_end,
+           most = (one ? (end - 1) % a->rows : a->rows - 1) + a->window_end;
+    return (struct attention_keys){least > a->window ? wnn_min(least - a->window, a->columns - 1) : 0,
                                    wnn_min(most, a->columns)};
 }
 
@@ -32,7 +32,7 @@ struct attention_keys wnn_attention_keys(const struct attention *a, size_t first
     struct attention_keys all = {0, a->columns}, left = {a->columns, 0};
     if (mask->tensor == NULL || mask->column == 0)
         return all;
-    if (a->seen > 0)
+    if (a->window > 0)
         return keys_of_band(a, first, end);
     size_t before = SIZE_MAX;
     for (size_t i = first; i < end && (left.begin > 0 || left.end < a->columns); i++) {
@@ -45,10 +45,10 @@ struct attention_keys wnn_attention_keys(const struct attention *a, size_t first
         WNN_BEST_ISA(find_greatest)(&row);
         if (!isfinite(row.greatest)) // rows that are all -INFINITY are NaN
             return all;
-        row.taken = nextafterf(row.greatest - WNN_ATTENTION_OUT, -INFINITY); // not the greatest itself
-        WNN_BEST_ISA(find_left)(&row);
-        left.begin = wnn_min(left.begin, row.left.begin);
-        left.end = left.end > row.left.end ? left.end : row.left.end;
+        row.excluded = nextafterf(row.greatest - WNN_EXCLUDED_BELOW, -INFINITY); // not the greatest itself
+        WNN_BEST_ISA(find_keys)(&row);
+        left.begin = wnn_min(left.begin, row.keys.begin);
+        left.end = left.end > row.keys.end ? left.end : row.keys.end;
     }
     return left;
 }

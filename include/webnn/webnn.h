@@ -60,9 +60,9 @@
 //   elements none is off by more than 2^-13 of the mean magnitude of the others, and none if a number is not finite.
 //   A CPU that does may round one row or two that meet constant weights of 4 or 8 bits in blocks: of each run of 32
 //   elements none is off by more than 2^-30 of the greatest, and none if a number is not finite, or the greatest is more
-//   than 2^15 times the mean magnitude of the others, unless these are 0. Where attention is spelled out, with a mask that is
-//   added to its scores, keys and values need not be read that all rows which are computed together take out: by a number
-//   that is 30000 or more below the greatest of the row, or -INFINITY. What is not finite among them does not show then.
+//   than 2^15 times the mean magnitude of the others, unless these are 0. Keys and values that the mask of
+//   a spelled-out attention excludes for all rows that are computed together, by a number that is 30000 or more below the
+//   greatest of the row, or by -INFINITY, need not be read, so that a NaN or an infinity among them does not show.
 //
 //   With WNNContextDescriptor.strictNumerics a graph gives what its operators give one by one, each result rounded
 //   to its type, with overflow, infinities, NaN, zeros and denormals; of the exceptions only that of GPUs is left.

@@ -20,9 +20,9 @@ struct attention {
     double scale;
     bool zero_nan; // rows whose softmax is NaN give zeros
     bool masked;
-    uint32_t seen, seen_end; // of attention_attrs
-    bool late;               // of a specialization: other sizes are to come
-    unsigned rank;           // of the leading dimensions
+    uint32_t window, window_end; // of attention_attrs
+    bool late;                   // of a specialization: other sizes are to come
+    unsigned rank;               // of the leading dimensions
     uint32_t dims[WNN_MAX_RANK], head_count;
     uint32_t rows, columns, depth, width;
     size_t largest; // bytes of an operand

@@ -200,14 +200,14 @@ static bool choose_kernel(const struct gpu *gpu, const struct attention_matrices
     return false;
 }
 
-// Work groups. Of a band, those that see the most keys begin first, lest others wait for them in the end.
+// Work groups. Those of a band that attend to the most keys begin first, so that none of them runs last.
 struct grid {
     uint32_t x, y, z;
 };
 
 static struct grid grid_of(const struct attention_matrices *m, const struct attention_schedule *schedule)
 {
-    if (m->attention->seen > 0)
+    if (m->attention->window > 0)
         return (struct grid){m->count, schedule->splits, schedule->row_tiles};
     return (struct grid){schedule->row_tiles, schedule->splits, m->count};
 }
@@ -323,13 +323,13 @@ static void add_operand(struct shader *shader, const char *name, const struct at
                         length, name, m->columns[operand]);
 }
 
-// Which matrix a work group of the grid has, and which of its groups of rows; and for all rows of a group, of
-// which m is the first, the rounds of keys that some row sees: from first_key(begin, m) to last_key(end, m).
+// MATRIX and ROW_GROUP: what a work group of the grid computes. first_key(begin, m) and last_key(end, m): the
+// rounds of keys that some row of a group, whose first row is m, attends to.
 static void add_band(struct shader *shader, const struct attention_matrices *m,
                      const struct attention_schedule *schedule)
 {
     const struct attention *a = m->attention;
-    if (a->seen == 0) {
+    if (a->window == 0) {
         wnn_shader_text(shader, "#define MATRIX gl_WorkGroupID.z\n#define ROW_GROUP "
                                 "gl_WorkGroupID.x\n#define first_key(begin, m) (begin)\n"
                                 "#define last_key(end, m) (end)\n");
@@ -337,19 +337,19 @@ static void add_band(struct shader *shader, const struct attention_matrices *m,
     }
     wnn_shader_define(shader, "MATRIX", "gl_WorkGroupID.x");
     wnn_shader_define(shader, "ROW_GROUP", "(%uu - gl_WorkGroupID.z)", schedule->row_tiles - 1);
-    wnn_shader_number(shader, "SEEN", a->seen);
-    wnn_shader_number(shader, "SEEN_END", a->seen_end);
+    wnn_shader_number(shader, "WINDOW", a->window);
+    wnn_shader_number(shader, "WINDOW_END", a->window_end);
     wnn_shader_text(shader,
                     "uint row_of(uint m) { return m %% %uu; }\n"
                     "bool is_one_head(uint m) { return m / %uu == min(m + %uu, ROWS - 1u) / %uu; }\n",
                     a->rows, a->rows, schedule->tile_rows - 1, a->rows);
     wnn_shader_text(shader,
                     "uint first_key(uint begin, uint m)\n{\n"
-                    "uint end = (is_one_head(m) ? row_of(m) : 0u) + SEEN_END;\n"
-                    "return max(begin, end > SEEN ? (end - SEEN) / %uu * %uu : 0u);\n}\n"
+                    "uint end = (is_one_head(m) ? row_of(m) : 0u) + WINDOW_END;\n"
+                    "return max(begin, end > WINDOW ? (end - WINDOW) / %uu * %uu : 0u);\n}\n"
                     "uint last_key(uint end, uint m)\n{\n"
                     "uint row = is_one_head(m) ? row_of(min(m + %uu, ROWS - 1u)) : %uu;\n"
-                    "return min(end, (row + SEEN_END + %uu) / %uu * %uu);\n}\n",
+                    "return min(end, (row + WINDOW_END + %uu) / %uu * %uu);\n}\n",
                     schedule->tile_keys, schedule->tile_keys, schedule->tile_rows - 1, a->rows - 1,
                     schedule->tile_keys - 1, schedule->tile_keys, schedule->tile_keys);
 }
@@ -358,15 +358,16 @@ static void add_band(struct shader *shader, const struct attention_matrices *m,
 // steps: masked_by(x, mask_number(at)).
 static void add_mask(struct shader *shader, const struct attention_matrices *m, bool powers)
 {
-    if (m->attention->seen > 0) {
-        // How far a key is behind those that a row sees.
+    if (m->attention->window > 0) {
+        // The place of a key behind the window of its row, which is negative in the window.
         wnn_shader_text(shader,
                         "#define MASK_COLUMN 1u\nuint mask_index(uint matrix) { return 0u; }\n"
                         "uint mask_row_index(uint m) { return 0u - (m %% %uu + %uu); }\n"
                         "float mask_number(uint at) { return ~at < %uu ? 0.0 : -INF; }\n"
                         "#define masked_by(x, mask) ((x) + (mask))\n"
                         "#define masked(x, at) (~(at) < %uu ? (x) : -INF)\n",
-                        m->attention->rows, m->attention->seen_end, m->attention->seen, m->attention->seen);
+                        m->attention->rows, m->attention->window_end, m->attention->window,
+                        m->attention->window);
         return;
     }
     wnn_map_attention(shader, "mask", m, MASK);

@@ -97,12 +97,12 @@ static double rounds_of(const struct attention_matrices *m, uint32_t rows, uint3
     const struct attention *a = m->attention;
     uint64_t sum = 0, groups = wnn_divide_up(a->rows, rows);
     *most = wnn_divide_up(a->columns, keys);
-    if (a->seen == 0)
+    if (a->window == 0)
         return *most;
     *most = 0;
     for (uint64_t i = 0; i < groups; i++) {
-        uint64_t first = i * rows, end = wnn_min(first + rows, a->rows) - 1 + a->seen_end;
-        uint64_t begin = first + a->seen_end > a->seen ? first + a->seen_end - a->seen : 0;
+        uint64_t first = i * rows, end = wnn_min(first + rows, a->rows) - 1 + a->window_end;
+        uint64_t begin = first + a->window_end > a->window ? first + a->window_end - a->window : 0;
         uint64_t own = (wnn_min(end, a->columns) + keys - 1) / keys - begin / keys;
         *most = fmax(*most, (double)own);
         sum += own;
@@ -119,7 +119,7 @@ static double time_of(const struct attention_matrices *m, const struct units *un
            each = units->room > 2 && mean < 2 ? fmax(mean, 1) : ceil(mean), most,
            rounds = rounds_of(m, rows, keys, &most),
            size = (double)(m->attention->depth + m->attention->width) / FITTED_SIZE;
-    if (m->attention->seen > 0)
+    if (m->attention->window > 0)
         each = fmax(mean, 1);
     return ceil(each / units->room) * units->start +
            keys * size / units->keys *
@@ -283,23 +283,23 @@ static void describe_units(struct shader *shader, const struct attention_schedul
     wnn_shader_define(shader, "WIDTH_PADDED", "%uu", padded(width, size->n));
 }
 
-// sees_all(m, keys): whether the rows of a part, from m on, see all keys of a round. And whether two elements
-// of the mask are read at once: mask_pair(at).
+// attends_to_all(m, keys): whether the rows of a part, which begin with m, attend to all keys of a round.
+// mask_pair(at): two elements of the mask, where one load reads both.
 static void describe_mask(struct shader *shader, const struct attention_matrices *m,
                           const struct attention_schedule *schedule)
 {
     const struct attention *a = m->attention;
     const struct tensor *mask = &shader->lowering->in[MASK];
-    bool pairs = a->masked && a->seen == 0 && mask->type == WNNDataType_Float16 &&
+    bool pairs = a->masked && a->window == 0 && mask->type == WNNDataType_Float16 &&
                  unit_of(m, MASK, mask, a->columns) > 1;
-    wnn_shader_define(shader, "BANDED", "%d", a->seen > 0);
+    wnn_shader_define(shader, "BANDED", "%d", a->window > 0);
     wnn_shader_define(shader, "MASK_PAIRS", "%d", pairs);
-    if (a->seen > 0)
-        wnn_shader_text(
-            shader,
-            "bool sees_all(uint m, uint keys)\n{\nuint last = row_of(m) + %uu;\n"
-            "return last < %uu && keys + %uu <= row_of(m) + SEEN_END && last + SEEN_END <= keys + SEEN;\n}\n",
-            shader->lowering->gpu->can.half_matrices.m - 1, a->rows, schedule->tile_keys);
+    if (a->window > 0)
+        wnn_shader_text(shader,
+                        "bool attends_to_all(uint m, uint keys)\n{\nuint last = row_of(m) + %uu;\n"
+                        "return last < %uu && keys + %uu <= row_of(m) + WINDOW_END && last + WINDOW_END <= "
+                        "keys + WINDOW;\n}\n",
+                        shader->lowering->gpu->can.half_matrices.m - 1, a->rows, schedule->tile_keys);
     if (pairs)
         wnn_shader_text(shader, "vec2 mask_pair(uint at) { return loaded_halves(mask_word(at >> 1)); }\n");
 }

@@ -365,7 +365,7 @@ void main()
             bool taken[2];
             top[0] = top[1] = -INF;
 #if BANDED
-            if (sees_all(first_row + i * PART_M, keys))
+            if (attends_to_all(first_row + i * PART_M, keys))
                 UNROLL for (uint n = 0u; n < SCORE_STEPS; n++) {
                     FOR_PAIRS(TAKE_ALL)
                 }
