@@ -10,8 +10,7 @@
 // 2 or 3, or 0: another power, or one that changes the shape.
 static unsigned exponent_of(const struct node *node)
 {
-    if (node->op != WNN_OP_pow || node->in[0]->constant || !wnn_rewrite_is_floats(node->in[1]) ||
-        wnn_shape_elements(&node->in[1]->type.shape) != 1 ||
+    if (node->op != WNN_OP_pow || node->in[0]->constant || !wnn_rewrite_is_number(node->in[1]) ||
         !wnn_shape_equal(&node->in[0]->type.shape, &node->out[0]->type.shape))
         return 0;
     double exponent = wnn_rewrite_value(node->in[1], 0);

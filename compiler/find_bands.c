@@ -7,8 +7,6 @@
 
 #include "compiler/rewrite.h"
 
-#include <math.h>
-
 #define EXCLUDED (-30000.0) // or less: the key does not count (webnn.h)
 
 // The numbers of a constant; or `yes` where it is not 0, and else `no`.
@@ -23,17 +21,12 @@ struct band {
     uint32_t window, end; // of attention_attrs
 };
 
-static double number_of(const struct mask *mask, size_t i)
+static double element_of(const struct mask *mask, size_t i)
 {
     const unsigned char *bytes = mask->constant->constant->data;
     if (!mask->chooses)
         return wnn_rewrite_value(mask->constant, i);
     return bytes[i] ? mask->yes : mask->no;
-}
-
-static bool is_number(const struct operand *operand)
-{
-    return wnn_rewrite_is_floats(operand) && wnn_shape_elements(&operand->type.shape) == 1;
 }
 
 // False: it is not constant, or not of a number for each element.
@@ -45,8 +38,8 @@ static bool take_mask(const struct operand *operand, struct mask *mask)
         return wnn_rewrite_is_floats(operand);
     const struct operand *condition = where->in[0];
     if (!condition->constant || !condition->constant->data ||
-        !wnn_shape_equal(&condition->type.shape, &operand->type.shape) || !is_number(where->in[1]) ||
-        !is_number(where->in[2]))
+        !wnn_shape_equal(&condition->type.shape, &operand->type.shape) ||
+        !wnn_rewrite_is_number(where->in[1]) || !wnn_rewrite_is_number(where->in[2]))
         return false;
     *mask = (struct mask){condition, true, wnn_rewrite_value(where->in[1], 0),
                           wnn_rewrite_value(where->in[2], 0)};
@@ -59,13 +52,13 @@ static bool find_row(const struct mask *mask, size_t row, uint32_t keys, uint32_
 {
     size_t at = row * keys;
     uint32_t i = 0;
-    while (i < keys && number_of(mask, at + i) <= EXCLUDED)
+    while (i < keys && element_of(mask, at + i) <= EXCLUDED)
         i++;
     *begin = i;
-    while (i < keys && number_of(mask, at + i) == 0)
+    while (i < keys && element_of(mask, at + i) == 0)
         i++;
     *end = i;
-    while (i < keys && number_of(mask, at + i) <= EXCLUDED)
+    while (i < keys && element_of(mask, at + i) <= EXCLUDED)
         i++;
     return i == keys && *begin < *end;
 }

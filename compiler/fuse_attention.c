@@ -48,8 +48,7 @@ static struct operand *scaled(const struct operand *operand, double *scale)
     bool divided = !node && (node = only_producer(operand, WNN_OP_div)) != NULL;
     for (unsigned i = 0; node && i < 2; i++) {
         const struct operand *number = node->in[1 - i];
-        if ((divided && i == 1) || !wnn_rewrite_is_floats(number) ||
-            wnn_shape_elements(&number->type.shape) != 1)
+        if ((divided && i == 1) || !wnn_rewrite_is_number(number))
             continue;
         double value = wnn_rewrite_value(number, 0);
         *scale = divided ? 1 / value : value;
@@ -80,9 +79,7 @@ static bool masks(const struct node *node, unsigned i, const struct shape *score
 {
     const struct operand *other = node->op == WNN_OP_where ? node->in[3 - i] : NULL;
     return wnn_shape_equal(&node->in[i]->type.shape, scores) &&
-           (node->op == WNN_OP_add ||
-            (wnn_rewrite_is_floats(other) && wnn_shape_elements(&other->type.shape) == 1 &&
-             wnn_rewrite_value(other, 0) <= LOW));
+           (node->op == WNN_OP_add || (wnn_rewrite_is_number(other) && wnn_rewrite_value(other, 0) <= LOW));
 }
 
 // The product that scores are made of by masks, behind those that the match has already. Or NULL; *larger:
@@ -154,8 +151,7 @@ static const struct operand *before_zeros(const struct operand *operand, bool *z
     const struct node *is_nan = where ? only_producer(where->in[0], WNN_OP_isNaN) : NULL;
     const struct operand *zero = where ? where->in[1] : NULL;
     *zero_nan = is_nan && is_nan->in[0] == where->in[2] && is_nan->in[0]->uses == 2 &&
-                wnn_rewrite_is_floats(zero) && wnn_shape_elements(&zero->type.shape) == 1 &&
-                wnn_rewrite_value(zero, 0) == 0 &&
+                wnn_rewrite_is_number(zero) && wnn_rewrite_value(zero, 0) == 0 &&
                 wnn_shape_equal(&operand->type.shape, &where->in[2]->type.shape);
     return *zero_nan ? where->in[2] : operand;
 }

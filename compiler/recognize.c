@@ -303,8 +303,7 @@ static bool has_last_sizes(const struct operand *operand, const struct shape *of
 static double epsilon_of(const struct match *match)
 {
     const struct operand *epsilon = match->letter['e' - 'a'];
-    bool fits = wnn_rewrite_is_floats(epsilon) && wnn_shape_elements(&epsilon->type.shape) == 1 &&
-                isfinite(wnn_rewrite_value(epsilon, 0));
+    bool fits = wnn_rewrite_is_number(epsilon) && isfinite(wnn_rewrite_value(epsilon, 0));
     return fits ? wnn_rewrite_value(epsilon, 0) : -1;
 }
 

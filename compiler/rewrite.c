@@ -316,6 +316,11 @@ bool wnn_rewrite_is_floats(const struct operand *operand)
     return operand && operand->constant && operand->constant->data && wnn_dtype_is_float(operand->type.type);
 }
 
+bool wnn_rewrite_is_number(const struct operand *operand)
+{
+    return wnn_rewrite_is_floats(operand) && wnn_shape_elements(&operand->type.shape) == 1;
+}
+
 double wnn_rewrite_value(const struct operand *operand, size_t index)
 {
     return wnn_number_double(wnn_number_load(operand->type.type, operand->constant->data, index));

@@ -98,6 +98,7 @@ struct operand *wnn_rewrite_part_of(const struct operand *operand, unsigned axis
 
 // Whether the operand is a constant of a float type, and one element of it.
 bool wnn_rewrite_is_floats(const struct operand *operand); // whose numbers are there
+bool wnn_rewrite_is_number(const struct operand *operand); // and it has one element
 double wnn_rewrite_value(const struct operand *operand, size_t index);
 
 // Whether a node's weights may be replaced by others: what something else uses too is only copied if it is

@@ -541,18 +541,6 @@ void wnn_gemm_run(const struct gemm *description, const struct parallel *paralle
     }
 }
 
-void wnn_gemm_pack_all(const struct gemm *gemm, const struct parallel *parallel, float *packed)
-{
-    for (size_t column = 0; column < gemm->n; column += PACKED_NC) {
-        size_t k = 0;
-        for (bool more = true; more && !wnn_interrupted(parallel->interrupt);) {
-            struct block block = block_at(gemm, column, k, PACKED_NC, packed, true);
-            pack_block(&block, parallel);
-            more = next_terms(&block, &k);
-        }
-    }
-}
-
 // From the first to the last of both; one that ends at 0 has none.
 static struct gemm_range hull(struct gemm_range a, struct gemm_range b)
 {
@@ -585,6 +573,14 @@ void wnn_gemm_pack_more(const struct gemm *gemm, const struct parallel *parallel
             more = next_terms(&block, &k);
         }
     }
+}
+
+void wnn_gemm_pack_all(const struct gemm *gemm, const struct parallel *parallel, float *packed)
+{
+    struct gemm all = *gemm;
+    all.terms = (struct gemm_range){0, 0};
+    all.columns = (struct gemm_range){0, gemm->n};
+    wnn_gemm_pack_more(&all, parallel, packed, &(struct gemm_range){0, 0});
 }
 
 size_t wnn_gemm_packed_floats(const struct float_kernels *kernels, size_t n, size_t k)

@@ -24,13 +24,15 @@ static bool has_zeros(WNNDataType type, const struct operand *zero)
     return false;
 }
 
-// Whether a smaller type holds a number.
-static bool holds(enum strip_scales scales, uint32_t bits)
+// Whether a smaller type holds a number of float32.
+static bool holds(enum strip_scales scales, const unsigned char *number)
 {
-    float x, y;
-    memcpy(&x, &bits, sizeof x);
-    y = wnn_half_to_float(wnn_half_from_float(x));
-    return scales == WNN_SCALES_FLOAT16 ? memcmp(&x, &y, sizeof x) == 0 : (bits & UINT16_MAX) == 0;
+    uint32_t bits;
+    float x;
+    memcpy(&bits, number, sizeof bits);
+    memcpy(&x, number, sizeof x);
+    float half = wnn_half_to_float(wnn_half_from_float(x));
+    return scales == WNN_SCALES_FLOAT16 ? memcmp(&x, &half, sizeof x) == 0 : (bits & UINT16_MAX) == 0;
 }
 
 // Scales of float32 that a smaller type holds, as the float16 and bfloat16 of which weights have been
@@ -43,8 +45,7 @@ static enum strip_scales scales_of(const struct operand *scale)
         return WNN_SCALES_FLOAT16;
     for (enum strip_scales scales = WNN_SCALES_FLOAT16; scales <= WNN_SCALES_BFLOAT16; scales++) {
         size_t i = 0;
-        uint32_t bits;
-        while (i < count && holds(scales, *(uint32_t *)memcpy(&bits, numbers + i * sizeof bits, sizeof bits)))
+        while (i < count && holds(scales, numbers + i * sizeof(float)))
             i++;
         if (i == count)
             return scales;
