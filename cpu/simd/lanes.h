@@ -89,17 +89,34 @@ WNN_INLINE doubles_any fma_doubles_any(doubles_any a, doubles_any b, doubles_any
     return (doubles_any)vfmaq_f64((float64x2_t)c, (float64x2_t)a, (float64x2_t)b);
 }
 #else
+// As lib/half.h has them, without branches: this is in every loop over float16.
 WNN_INLINE vector_any load_half_any(const uint16_t *from)
 {
-    return (vector_any){wnn_half_to_float(from[0]), wnn_half_to_float(from[1]), wnn_half_to_float(from[2]),
-                        wnn_half_to_float(from[3])};
+    const uints_any least = {113 << 23, 113 << 23, 113 << 23, 113 << 23}; // 2^-14, the least that is normal
+    uints_any half = {from[0], from[1], from[2], from[3]};
+    uints_any magnitude = (half & 0x7FFF) << 13;
+    uints_any denormal = (uints_any)((vector_any)(magnitude + least) - (vector_any)least);
+    uints_any is_denormal = (uints_any)(magnitude < 1 << 23);
+    uints_any is_special = (uints_any)(magnitude >= 0x1F << 23);
+    uints_any normal = magnitude + (112 << 23) + (is_special & 112 << 23);
+    return (vector_any)((half & 0x8000) << 16 | (is_denormal & denormal) | (~is_denormal & normal));
 }
 
 WNN_INLINE void store_half_any(uint16_t *to, vector_any v)
 {
+    const vector_any middle = {0.5f, 0.5f, 0.5f, 0.5f}; // its unit is the least float16
+    uints_any bits = (uints_any)v, magnitude = bits & 0x7FFFFFFF;
+    uints_any denormal = (uints_any)((vector_any)magnitude + middle) - (uints_any)middle;
+    uints_any normal = (magnitude - 0x38000000 + 0xFFF + (magnitude >> 13 & 1)) >> 13;
+    uints_any is_denormal = (uints_any)(magnitude < 0x38800000),
+              is_great = (uints_any)(magnitude >= 0x477FF000);
+    uints_any is_nan = (uints_any)(magnitude > 0x7F800000);
+    uints_any half = (is_denormal & denormal) | (~is_denormal & ~is_great & normal) | (is_great & 0x7C00) |
+                     (is_nan & (0x200 | (magnitude >> 13 & 0x1FF)));
+    half |= bits >> 16 & 0x8000;
     uint16_t halves[LANES_any]; // `to` may be where floats were
     for (int i = 0; i < LANES_any; i++)
-        halves[i] = wnn_half_from_float(v[i]);
+        halves[i] = (uint16_t)half[i];
     memcpy(to, halves, sizeof halves);
 }
 
@@ -156,17 +173,18 @@ WNN_INLINE void store_some_any(float *to, size_t count, vector_any v)
 
 WNN_INLINE vector_any load_some_half_any(const uint16_t *from, size_t count, float rest)
 {
-    vector_any v = {rest, rest, rest, rest};
-    for (size_t i = 0; i < count; i++)
-        v[i] = wnn_half_to_float(from[i]);
+    uint16_t halves[LANES_any] = {0};
+    memcpy(halves, from, count * sizeof *from);
+    vector_any v = load_half_any(halves);
+    for (size_t i = count; i < LANES_any; i++)
+        v[i] = rest;
     return v;
 }
 
 WNN_INLINE void store_some_half_any(uint16_t *to, size_t count, vector_any v)
 {
-    uint16_t halves[LANES_any]; // as above
-    for (size_t i = 0; i < count; i++)
-        halves[i] = wnn_half_from_float(v[i]);
+    uint16_t halves[LANES_any];
+    store_half_any(halves, v);
     memcpy(to, halves, count * sizeof *to);
 }
 
