@@ -60,6 +60,8 @@ export TSAN_OPTIONS=halt_on_error=1
 # Tests on lavapipe compile many shaders and run each a few times: most of their time is LLVM's. What one build has compiled
 # the others find, wherever home is.
 export GALLIVM_PERF=nopt MESA_SHADER_CACHE_DIR=$PWD/build-test/shaders
+# Compilers of shaders allocate and free small pieces most of the time: what a thread keeps of them saves a seventh of that.
+export GLIBC_TUNABLES=glibc.malloc.tcache_count=60000
 
 # Where WNN_NON_TEMPORAL_BYTES is small, outputs are written past the caches (cpu/simd/non_temporal.h) that are too small for it
 # elsewhere, and where WNN_TABLE_ELEMENTS is, functions of float16 are looked up (cpu/elementwise/table.c).

@@ -12,11 +12,11 @@ void wnn_reference_gemm(const struct node *node, const struct tensor *in, const 
            inner = a->shape.dim[options->aTranspose ? 0 : 1];
     for (size_t m = 0; m < rows; m++)
         for (size_t n = 0; n < columns; n++) {
-            double sum = 0;
-            for (size_t k = 0; k < inner; k++)
-                sum += load(a, options->aTranspose ? k * rows + m : m * inner + k) *
-                       load(b, options->bTranspose ? n * inner + k : k * columns + n);
-            sum *= options->alpha;
+            struct line row =
+                options->aTranspose ? (struct line){a, m, rows} : (struct line){a, m * inner, 1};
+            struct line column =
+                options->bTranspose ? (struct line){b, n * inner, 1} : (struct line){b, n, columns};
+            double sum = options->alpha * sum_of_products(row, column, inner);
             if (c->data != NULL)
                 sum += options->beta * load(c, broadcast_index(c, out, m * columns + n));
             store(out, m * columns + n, sum);
@@ -47,9 +47,7 @@ void wnn_reference_matmul(const struct node *node, const struct tensor *in, cons
             first_a = matrix_index(a, out, batch);
             first_b = matrix_index(b, out, batch);
         }
-        double sum = 0;
-        for (size_t k = 0; k < inner; k++)
-            sum += load(a, first_a + m * inner + k) * load(b, first_b + k * columns + n);
-        store(out, i, sum);
+        struct line row = {a, first_a + m * inner, 1}, column = {b, first_b + n, columns};
+        store(out, i, sum_of_products(row, column, inner));
     }
 }

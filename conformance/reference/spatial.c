@@ -52,14 +52,24 @@ static struct filter filter_of(const struct tensor *tensor, const char *layout)
     return filter;
 }
 
-static double tap(const struct filter *filter, size_t o, size_t i, size_t y, size_t x)
+// All input channels of a tap, from the one on that is the first.
+static struct line tap(const struct filter *filter, size_t o, size_t i, size_t y, size_t x)
 {
-    size_t at[WNN_MAX_RANK] = {0};
+    size_t at[WNN_MAX_RANK] = {0}, step = 1;
     at[filter->o] = o;
     at[filter->i] = i;
     at[filter->h] = y;
     at[filter->w] = x;
-    return load(filter->tensor, index_at(filter->tensor, at));
+    for (unsigned d = filter->i + 1; d < filter->tensor->shape.rank; d++)
+        step *= filter->tensor->shape.dim[d];
+    return (struct line){filter->tensor, index_at(filter->tensor, at), step};
+}
+
+// Likewise of a pixel.
+static struct line channels(const struct image *image, size_t n, size_t c, size_t y, size_t x)
+{
+    return (struct line){image->tensor, pixel(image, n, c, y, x),
+                         image->nhwc ? 1 : image->height * image->width};
 }
 
 void wnn_reference_conv2d(const struct node *node, const struct tensor *in, const struct tensor *out)
@@ -77,17 +87,16 @@ void wnn_reference_conv2d(const struct node *node, const struct tensor *in, cons
             for (size_t y = 0; y < output.height; y++)
                 for (size_t x = 0; x < output.width; x++) {
                     double sum = in[2].data != NULL ? load(&in[2], o) : 0;
-                    for (size_t i = 0; i < filter.inputs; i++)
-                        for (size_t h = 0; h < filter.height; h++)
-                            for (size_t w = 0; w < filter.width; w++) {
-                                int64_t from_y = (int64_t)(y * strides[0] + h * dilations[0]) - padding[0];
-                                int64_t from_x = (int64_t)(x * strides[1] + w * dilations[1]) - padding[2];
-                                size_t channel = o / group_outputs * filter.inputs + i;
-                                if (inside(&input, from_y, from_x))
-                                    sum += load(&in[0],
-                                                pixel(&input, n, channel, (size_t)from_y, (size_t)from_x)) *
-                                           tap(&filter, o, i, h, w);
-                            }
+                    size_t channel = o / group_outputs * filter.inputs;
+                    for (size_t h = 0; h < filter.height; h++)
+                        for (size_t w = 0; w < filter.width; w++) {
+                            int64_t from_y = (int64_t)(y * strides[0] + h * dilations[0]) - padding[0];
+                            int64_t from_x = (int64_t)(x * strides[1] + w * dilations[1]) - padding[2];
+                            if (inside(&input, from_y, from_x))
+                                sum += sum_of_products(
+                                    channels(&input, n, channel, (size_t)from_y, (size_t)from_x),
+                                    tap(&filter, o, 0, h, w), filter.inputs);
+                        }
                     store(out, pixel(&output, n, o, y, x), sum);
                 }
 }
@@ -102,28 +111,29 @@ void wnn_reference_conv_transpose2d(const struct node *node, const struct tensor
                    *dilations = options->dilations.data;
     struct image input = image_of(&in[0], options->inputLayout), output = image_of(out, options->inputLayout);
     struct filter filter = filter_of(&in[1], layouts[options->filterLayout]);
-    size_t group_inputs = filter.inputs / options->groups;
+    size_t inputs = filter.inputs / options->groups;
 
     for (size_t n = 0; n < output.batches; n++)
         for (size_t o = 0; o < output.channels; o++)
             for (size_t y = 0; y < output.height; y++)
                 for (size_t x = 0; x < output.width; x++) {
                     double sum = in[2].data != NULL ? load(&in[2], o) : 0;
-                    size_t group = o / filter.outputs;
-                    for (size_t h = 0; h < filter.height; h++)
+                    size_t first = o / filter.outputs * inputs;
+                    for (size_t h = 0; h < filter.height; h++) {
+                        // y = from_y * stride + h * dilation - padding
+                        int64_t steps_y = (int64_t)(y + padding[0]) - (int64_t)(h * dilations[0]);
+                        int64_t from_y = steps_y / strides[0];
+                        if (steps_y % strides[0] != 0 || !inside(&input, from_y, 0))
+                            continue;
                         for (size_t w = 0; w < filter.width; w++) {
-                            // y = from_y * stride + h * dilation - padding
-                            int64_t steps_y = (int64_t)(y + padding[0]) - (int64_t)(h * dilations[0]);
                             int64_t steps_x = (int64_t)(x + padding[2]) - (int64_t)(w * dilations[1]);
-                            if (steps_y % strides[0] != 0 || steps_x % strides[1] != 0)
+                            int64_t from_x = steps_x / strides[1];
+                            if (steps_x % strides[1] != 0 || !inside(&input, from_y, from_x))
                                 continue;
-                            int64_t from_y = steps_y / strides[0], from_x = steps_x / strides[1];
-                            if (!inside(&input, from_y, from_x))
-                                continue;
-                            for (size_t i = group * group_inputs; i < (group + 1) * group_inputs; i++)
-                                sum += load(&in[0], pixel(&input, n, i, (size_t)from_y, (size_t)from_x)) *
-                                       tap(&filter, o % filter.outputs, i, h, w);
+                            sum += sum_of_products(channels(&input, n, first, (size_t)from_y, (size_t)from_x),
+                                                   tap(&filter, o % filter.outputs, first, h, w), inputs);
                         }
+                    }
                     store(out, pixel(&output, n, o, y, x), sum);
                 }
 }

@@ -165,12 +165,14 @@ static inline double double_of_half(uint16_t half)
 // An element of any tensor as a double; 64-bit integers are rounded.
 static inline double load(const struct tensor *tensor, size_t index)
 {
-    if (tensor->type == WNNDataType_Float16)
-        return double_of_half((uint16_t)load_bits(tensor, index));
+    if (tensor->type == WNNDataType_Float16) {
+        uint16_t half;
+        memcpy(&half, tensor->data + index * sizeof half, sizeof half);
+        return double_of_half(half);
+    }
     if (tensor->type == WNNDataType_Float32) {
-        uint32_t bits = (uint32_t)load_bits(tensor, index);
         float value;
-        memcpy(&value, &bits, sizeof value);
+        memcpy(&value, tensor->data + index * sizeof value, sizeof value);
         return value;
     }
     return (double)load_integer(tensor, index);
@@ -180,15 +182,40 @@ static inline double load(const struct tensor *tensor, size_t index)
 static inline void store(const struct tensor *tensor, size_t index, double value)
 {
     if (tensor->type == WNNDataType_Float16) {
-        store_bits(tensor, index, half_of(value));
+        uint16_t half = half_of(value);
+        memcpy(tensor->data + index * sizeof half, &half, sizeof half);
     } else if (tensor->type == WNNDataType_Float32) {
         float single = (float)value;
-        uint32_t bits;
-        memcpy(&bits, &single, sizeof bits);
-        store_bits(tensor, index, bits);
+        memcpy(tensor->data + index * sizeof single, &single, sizeof single);
     } else {
         store_saturated(tensor, index, integer_of(rint(value)));
     }
+}
+
+// Elements that are `step` elements apart, from `at` on.
+struct line {
+    const struct tensor *tensor;
+    size_t at, step;
+};
+
+static inline double sum_of_products(struct line a, struct line b, size_t count)
+{
+    double sum = 0;
+    if (a.tensor->type != WNNDataType_Float32 || b.tensor->type != WNNDataType_Float32) {
+        for (size_t i = 0; i < count; i++)
+            sum += load(a.tensor, a.at + i * a.step) * load(b.tensor, b.at + i * b.step);
+        return sum;
+    }
+    // What load() does, in a fifth of the time: most of that of tests is here.
+    const unsigned char *x = a.tensor->data + a.at * sizeof(float),
+                        *y = b.tensor->data + b.at * sizeof(float);
+    for (size_t i = 0; i < count; i++) {
+        float left, right;
+        memcpy(&left, x + i * a.step * sizeof left, sizeof left);
+        memcpy(&right, y + i * b.step * sizeof right, sizeof right);
+        sum += (double)left * (double)right;
+    }
+    return sum;
 }
 
 static inline void copy_element(const struct tensor *to, size_t to_index, const struct tensor *from,

@@ -17,8 +17,9 @@ static uint32_t draw(void)
 static struct tensor random_tensor(const struct operand *operand)
 {
     struct tensor tensor = make_tensor(operand, 0);
-    for (size_t i = 0; i < tensor.count * size_of(&tensor); i++)
-        ((uint8_t *)tensor.data)[i] = (uint8_t)draw();
+    uint8_t *data = tensor.data;
+    for (size_t i = 0, bytes = tensor.count * size_of(&tensor); i < bytes; i++)
+        data[i] = (uint8_t)draw();
     return tensor;
 }
 
