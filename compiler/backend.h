@@ -174,6 +174,10 @@ struct backend {
     // makes one that it does not. NULL: none.
     bool (*computes)(enum op op);
 
+    // (optional) Whether it computes an attention faster that is told what it need not read of its mask, and
+    // of the keys (attendedKeys), which so many share. NULL: none.
+    bool (*wants_attended)(void *state, const struct node *node, size_t sharing);
+
     // (optional) Looks at the finished graph before memory is planned: sets node->lowering, node->choice,
     // node->scratch_bytes, node->deferred and, already here or in lower(), node->reason; and placement.staged
     // of inputs that it needs in memory of its own. Places are not known yet. False (and `error`): no memory.

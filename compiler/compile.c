@@ -32,6 +32,7 @@
     PASS(GROUP_ROWS, group_rows, EXACT)                                                                      \
     PASS(EXPAND_POWERS, expand_powers, LOOSE)                                                                \
     PASS(FIND_BANDS, find_bands, LOOSE)                                                                      \
+    PASS(FIND_ATTENDED, find_attended, LOOSE)                                                                \
     PASS(FUSE_BIAS, fuse_bias, LOOSE)                                                                        \
     PASS(UNFOLD_PATCHES, unfold_patches, EXACT)                                                              \
     PASS(HOIST_ELEMENTWISE, hoist_elementwise, EXACT)                                                        \
@@ -88,6 +89,7 @@ static const unsigned char order[] = {
     JOIN_PRODUCTS,
     FUSE_ATTENTION,
     FIND_BANDS,
+    FIND_ATTENDED,
     GROUP_ROWS,
     EXPAND_POWERS,
     FUSE_BIAS,

@@ -729,6 +729,8 @@ void wnn_dump_text(const struct graph *graph, const struct text_sink *sink)
         } else if (node->op == WNN_OP_rotaryEmbedding && !node->fused) {
             add_rotary_embedding(node, &text);
         } else {
+            // Attention reads what these find, and says what it is without them.
+            wnn_text_add(&text, "%s", node->op == WNN_OP_attendedKeys ? "// " : "");
             add_outputs(node, &text);
             wnn_text_add(&text, " = ");
             wnn_dump_call(node, add_name, NULL, &text);

@@ -7,8 +7,6 @@
 
 #include "compiler/rewrite.h"
 
-#define EXCLUDED (-30000.0) // or less: the key does not count (webnn.h)
-
 // The numbers of a constant; or `yes` where it is not 0, and else `no`.
 struct mask {
     const struct operand *constant;
@@ -52,13 +50,13 @@ static bool find_row(const struct mask *mask, size_t row, uint32_t keys, uint32_
 {
     size_t at = row * keys;
     uint32_t i = 0;
-    while (i < keys && element_of(mask, at + i) <= EXCLUDED)
+    while (i < keys && element_of(mask, at + i) <= -WNN_EXCLUDED_DISTANCE)
         i++;
     *begin = i;
     while (i < keys && element_of(mask, at + i) == 0)
         i++;
     *end = i;
-    while (i < keys && element_of(mask, at + i) <= EXCLUDED)
+    while (i < keys && element_of(mask, at + i) <= -WNN_EXCLUDED_DISTANCE)
         i++;
     return i == keys && *begin < *end;
 }

@@ -503,7 +503,7 @@ static bool replace(struct pass_context *context, struct graph *graph, const str
                     struct node *root)
 {
     struct attention_attrs *attrs = wnn_rewrite_attrs(graph, WNN_OP_attention);
-    struct operand **in = wnn_arena_allocate(&graph->arena, 4 * sizeof in[0]);
+    struct operand **in = wnn_arena_allocate(&graph->arena, 5 * sizeof in[0]);
     uint32_t order[WNN_MAX_RANK];
     unsigned rank = root->out[0]->type.shape.rank;
     if (!attrs || !in)
@@ -518,7 +518,7 @@ static bool replace(struct pass_context *context, struct graph *graph, const str
                           .attrs = attrs,
                           .in = in,
                           .out = root->out,
-                          .in_count = 4,
+                          .in_count = 5,
                           .out_count = 1};
     if (!join_masks(context, graph, match, root) ||
         !wnn_rewrite_list(graph, &attrs->outputPermutation, order, rank) ||

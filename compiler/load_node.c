@@ -327,11 +327,11 @@ static struct operand **take_operands(struct reader *reader, bool optional, unsi
     return operands && wnn_load_check(reader) ? operands : NULL;
 }
 
-// Of the operators that only the compiler makes, the mask of attention and the scale of rmsNormalization may
-// be absent.
+// Of the operators that only the compiler makes, the mask and the attended keys of attention and the scale of
+// rmsNormalization may be absent.
 static bool may_be_absent(enum op op, const struct op_row *row, unsigned index)
 {
-    return wnn_op_row_is_optional(row) || (op == WNN_OP_attention && index == 3) ||
+    return wnn_op_row_is_optional(row) || (op == WNN_OP_attention && index >= 3) ||
            (op == WNN_OP_rmsNormalization && index == 1);
 }
 

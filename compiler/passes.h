@@ -94,6 +94,9 @@ bool wnn_group_rows(struct pass_context *context, struct graph *graph);
 // find_bands.c: finds the masks of attention that nobody needs to read.
 bool wnn_find_bands(struct pass_context *context, struct graph *graph);
 
+// find_attended.c: looks for the keys that attention reads before it does.
+bool wnn_find_attended(struct pass_context *context, struct graph *graph);
+
 // expand_powers.c: multiplies where squares and cubes are asked for.
 bool wnn_expand_powers(struct pass_context *context, struct graph *graph);
 

@@ -68,12 +68,34 @@ static bool permute(struct op_call *call, const char *name, WNNUint32List permut
     return true;
 }
 
+// Whether attended keys are those of a mask of so many keys.
+static bool fits_mask(const struct shape *attended, const struct operand *mask, uint32_t keys)
+{
+    if (!mask || mask->type.shape.rank == 0)
+        return false;
+    struct shape shape = mask->type.shape;
+    uint32_t *last = &shape.dim[shape.rank - 1];
+    bool whole = *last == keys;
+    *last = WNN_ATTENDED_NUMBERS;
+    return whole && wnn_shape_equal(attended, &shape);
+}
+
+bool wnn_infer_attendedKeys(struct op_call *call)
+{
+    const struct attended_keys_attrs *attrs = call->attrs;
+    if (attrs->distance < 0)
+        return wnn_op_fail(call, "distance is %g; expected 0 or more", attrs->distance);
+    call->out[0] = (struct descriptor){WNNDataType_Uint32, call->in[0]->type.shape};
+    call->out[0].shape.dim[call->out[0].shape.rank - 1] = WNN_ATTENDED_NUMBERS;
+    return true;
+}
+
 bool wnn_infer_attention(struct op_call *call)
 {
     const struct attention_attrs *attrs = call->attrs;
     struct shape query, key, value, scores;
-    if (call->in_count != 4 || call->in[0]->type.shape.rank < 2)
-        return wnn_op_fail(call, "expected query, key, value and mask, of rank 2 or more");
+    if (call->in_count != 5 || call->in[0]->type.shape.rank < 2)
+        return wnn_op_fail(call, "expected query, key, value, mask and attended keys, of rank 2 or more");
     if (!permute(call, "queryPermutation", attrs->queryPermutation, &call->in[0]->type.shape, &query) ||
         !permute(call, "keyPermutation", attrs->keyPermutation, &call->in[1]->type.shape, &key) ||
         !permute(call, "valuePermutation", attrs->valuePermutation, &call->in[2]->type.shape, &value))
@@ -92,6 +114,9 @@ bool wnn_infer_attention(struct op_call *call)
     if (call->in[3] && !wnn_shape_broadcast_to(&call->in[3]->type.shape, &scores))
         return wnn_op_fail(call, "mask %s cannot be broadcast to %s",
                            SHAPE_OF(call, &call->in[3]->type.shape), SHAPE_OF(call, &scores));
+    if (call->in[4] && !fits_mask(&call->in[4]->type.shape, call->in[3], key.dim[rank - 1]))
+        return wnn_op_fail(call, "attended keys %s are not those of the mask",
+                           SHAPE_OF(call, &call->in[4]->type.shape));
     uint64_t rows = query.dim[rank - 2], keys = key.dim[rank - 1], window = attrs->window,
              end = attrs->windowEnd;
     if (window > 0 && (!call->in[3] || end == 0 || end > keys || rows - 1 + end >= keys + window))

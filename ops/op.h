@@ -174,6 +174,19 @@ struct arg_min_max_attrs { // argMin, argMax
     WNNUint32List axes; // ascending; data NULL before it is completed
     bool selectLastIndex;
 };
+struct attended_keys_attrs {
+    WNNOperatorOptions options;
+    double distance;
+};
+enum { // what attendedKeys tells of a row
+    WNN_ATTENDED_FIRST,
+    WNN_ATTENDED_END,
+    WNN_ATTENDED_ZEROS,
+    WNN_ATTENDED_NUMBERS
+};
+// By which the mask of a key is less than the greatest of its row, so that its weight is 0 for all scores
+// that occur (webnn.h).
+#define WNN_EXCLUDED_DISTANCE 30000.0
 struct attention_attrs {
     WNNOperatorOptions options;
     double scale;

@@ -225,6 +225,11 @@ static bool computes(enum op op)
     return wnn_gpu_operators[op] != NULL;
 }
 
+static bool wants_attended(void *state, const struct node *node, size_t sharing)
+{
+    return wnn_wants_attended(&((const struct vulkan *)state)->gpu, node, sharing);
+}
+
 static bool in_place(void *state, const struct node *node, unsigned input)
 {
     if (node->op == WNN_OP_elementwise)
@@ -988,6 +993,7 @@ const struct backend wnn_backend_vulkan = {
     .create = create_vulkan,
     .preferred_layout = WNNInputOperandLayout_NHWC,
     .prefers_nhwc = prefers_nhwc,
+    .wants_attended = wants_attended,
     .stacks_products = stacks_products,
     .splits_product = splits_product,
     .unfolds_patches = true,

@@ -196,7 +196,13 @@ static size_t compute_without(WNNContext context, const struct pass_case *test, 
 // is seen on one, and computed on the processor.
 static bool computes(enum op op)
 {
-    return op == WNN_OP_elementwise;
+    return op == WNN_OP_elementwise || op == WNN_OP_attention;
+}
+
+static bool wants_attended(void *state, const struct node *node, size_t sharing)
+{
+    (void)state, (void)sharing;
+    return node->out[0]->type.shape.rank == 3;
 }
 
 static bool can_fuse(void *state, const struct node *node)
@@ -239,7 +245,7 @@ static bool is_strict(const struct pass_case *test)
 // Whether the case is one of the backend that takes what the processor's does not.
 static bool is_taken(const struct pass_case *test)
 {
-    static const char *const passes[] = {"attach_chains", "join_products", "split_products",
+    static const char *const passes[] = {"attach_chains", "find_attended", "join_products", "split_products",
                                          "unfold_patches"};
     for (unsigned i = 0; i < sizeof passes / sizeof passes[0]; i++)
         if (strcmp(test->pass, passes[i]) == 0)
@@ -414,6 +420,7 @@ int main(int argc, char **argv)
     taking.can_fuse = can_fuse;
     taking.fuses_chains = true;
     taking.any_layout = any_layout;
+    taking.wants_attended = wants_attended;
     taking.unfolds_patches = true;
     taking.stacks_products = stacks_products;
     taking.splits_product = splits_product;

@@ -49,9 +49,11 @@ static void test_attention(void)
 {
     static const uint32_t straight[] = {0, 1, 2}, turned[] = {0, 2, 1}, twice[] = {0, 1, 1};
     struct operand query = make(F32(2, 9, 4)), key = make(F32(2, 7, 4)), value = make(F32(2, 7, 5)),
-                   mask = make(F32(9, 7)), flat = make(F32(4));
-    struct operand *in[4] = {&query, &key, &value, &mask};
-    unsigned count = 4;
+                   mask = make(F32(9, 7)), column = make(F32(9, 1)), flat = make(F32(4));
+    struct operand keys = make(F32(9, 3)), pairs = make(F32(9, 2));
+    struct operand *in[5] = {&query, &key, &value, &mask};
+    unsigned count = 5;
+    keys.type.type = pairs.type.type = WNNDataType_Uint32;
     enum op op = WNN_OP_attention;
     struct attention_attrs attrs = *(const struct attention_attrs *)wnn_ops[op].defaults;
     attrs.queryPermutation = attrs.valuePermutation = attrs.outputPermutation = (WNNUint32List){straight, 3};
@@ -63,11 +65,22 @@ static void test_attention(void)
     REQUIRE_EQUAL_INT(out.shape.dim[1], 9);
     REQUIRE_EQUAL_INT(out.shape.dim[2], 5);
 
-    count = 3;
-    BREAKS("attention: expected query, key, value and mask, of rank 2 or more");
+    in[4] = &keys;
+    REQUIRE(infer(op, &attrs, in, count, &out) == NULL);
+    in[4] = &pairs;
+    BREAKS("attention: attended keys [9, 2] are not those of the mask");
+    in[4] = &keys;
+    in[3] = NULL;
+    BREAKS("attention: attended keys [9, 3] are not those of the mask");
+    in[3] = &column; // one number for all keys of a row
+    BREAKS("attention: attended keys [9, 3] are not those of the mask");
+    in[3] = &mask;
+    in[4] = NULL;
     count = 4;
+    BREAKS("attention: expected query, key, value, mask and attended keys, of rank 2 or more");
+    count = 5;
     in[0] = &flat;
-    BREAKS("attention: expected query, key, value and mask, of rank 2 or more");
+    BREAKS("attention: expected query, key, value, mask and attended keys, of rank 2 or more");
     in[0] = &query;
     in[3] = &query;
     BREAKS("attention: mask [2, 9, 4] cannot be broadcast to [2, 9, 7]");
@@ -88,6 +101,23 @@ static void test_attention(void)
     BREAKS("attention: keyPermutation[2] is 1; expected another dimension below 3");
     attrs.keyPermutation = (WNNUint32List){straight, 3};
     BREAKS("attention: query [2, 9, 4], key [2, 7, 4] and value [2, 7, 5] do not fit");
+}
+
+static void test_attended_keys(void)
+{
+    struct operand mask = make(F32(2, 9, 7));
+    struct operand *in[1] = {&mask};
+    unsigned count = 1;
+    enum op op = WNN_OP_attendedKeys;
+    struct attended_keys_attrs attrs = *(const struct attended_keys_attrs *)wnn_ops[op].defaults;
+    struct descriptor out;
+    REQUIRE(infer(op, &attrs, in, count, &out) == NULL);
+    REQUIRE_EQUAL_INT(out.type, WNNDataType_Uint32);
+    REQUIRE_EQUAL_INT(out.shape.rank, 3);
+    REQUIRE_EQUAL_INT(out.shape.dim[1], 9);
+    REQUIRE_EQUAL_INT(out.shape.dim[2], 3);
+    attrs.distance = -1;
+    BREAKS("attendedKeys: distance is -1; expected 0 or more");
 }
 
 static void test_rms_normalization(void)
@@ -179,6 +209,7 @@ int main(int argc, char **argv)
 {
     cases_begin(argc, argv);
     begin(NULL);
+    CASE(test_attended_keys());
     CASE(test_attention());
     CASE(test_elementwise());
     CASE(test_rms_normalization());

@@ -63,10 +63,8 @@ struct attention_keys {
 };
 
 // attention_mask.c: the keys that rows [first, end), which count over all heads, attend to. The mask of all
-// other keys is more than WNN_EXCLUDED_BELOW less than the greatest of each of these rows, which makes their
-// weights 0 for all scores that occur, so that these keys and their values are not read. `buffer` is room for
-// a row of the mask.
-#define WNN_EXCLUDED_BELOW 30000.0f
+// other keys is more than WNN_EXCLUDED_DISTANCE less than the greatest of each of these rows, so that these
+// keys and their values are not read. `buffer` is room for a row of the mask.
 struct attention_keys wnn_attention_keys(const struct attention *a, size_t first, size_t end, float *buffer);
 
 // Whether attention_few.c computes it, with how many bytes of scratch memory.

@@ -45,7 +45,8 @@ struct attention_keys wnn_attention_keys(const struct attention *a, size_t first
         WNN_BEST_ISA(find_greatest)(&row);
         if (!isfinite(row.greatest)) // rows that are all -INFINITY are NaN
             return all;
-        row.excluded = nextafterf(row.greatest - WNN_EXCLUDED_BELOW, -INFINITY); // not the greatest itself
+        row.excluded =
+            nextafterf(row.greatest - (float)WNN_EXCLUDED_DISTANCE, -INFINITY); // not the greatest itself
         WNN_BEST_ISA(find_keys)(&row);
         left.begin = wnn_min(left.begin, row.keys.begin);
         left.end = left.end > row.keys.end ? left.end : row.keys.end;

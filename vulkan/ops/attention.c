@@ -20,15 +20,15 @@ static struct heads heads_of(const struct shape *shape, WNNUint32List permutatio
     return heads;
 }
 
-// Which element is added to which score.
-static struct heads mask_of(const struct attention *a, const struct shape *mask)
+// Of a row of the mask, or the keys that it attends to: those of which row of scores, which has so many.
+static struct heads mask_of(const struct attention *a, const struct shape *mask, uint32_t columns)
 {
     struct shape scores = {.rank = a->rank};
     struct heads heads = {0};
     size_t strides[WNN_MAX_RANK];
     for (unsigned d = 0; d < a->rank; d++)
         scores.dim[d] = a->dims[d];
-    wnn_shape_append(&scores, (uint32_t[]){a->rows, a->columns}, 2);
+    wnn_shape_append(&scores, (uint32_t[]){a->rows, columns}, 2);
     wnn_shape_broadcast_strides(mask, &scores, strides);
     for (unsigned d = 0; d < a->rank; d++)
         heads.head[d] = (int64_t)strides[d];
@@ -50,6 +50,7 @@ static struct attention describe_attention(const struct node *node)
                           .scale = attrs->scale,
                           .zero_nan = attrs->zeroNan,
                           .masked = node->in[3] != NULL,
+                          .is_told = node->in[4] != NULL,
                           .window = attrs->window,
                           .window_end = attrs->windowEnd,
                           .late = wnn_node_is_late(node),
@@ -75,12 +76,14 @@ static struct attention describe_attention(const struct node *node)
     a.out.row = (uint32_t)place[rank - 2];
     a.out.column = (uint32_t)place[rank - 1];
     a.largest = wnn_descriptor_bytes(&node->out[0]->type);
-    for (unsigned i = 0; i < 4; i++) {
+    for (unsigned i = 0; i < 5; i++) {
         size_t bytes = node->in[i] ? wnn_descriptor_bytes(&node->in[i]->type) : 0;
         a.largest = bytes > a.largest ? bytes : a.largest;
     }
     if (a.masked)
-        a.mask = mask_of(&a, &node->in[3]->type.shape);
+        a.mask = mask_of(&a, &node->in[3]->type.shape, a.columns);
+    if (a.is_told)
+        a.attended = mask_of(&a, &node->in[4]->type.shape, WNN_ATTENDED_NUMBERS);
     return a;
 }
 
@@ -88,6 +91,17 @@ size_t wnn_scratch_of_attention(const struct gpu *gpu, const struct node *node)
 {
     struct attention a = describe_attention(node);
     return wnn_attends_in_tiles(gpu, &a) ? wnn_scratch_of_tiles(gpu, &a) : wnn_scratch_of_scores(&a, a.type);
+}
+
+bool wnn_wants_attended(const struct gpu *gpu, const struct node *node, size_t sharing)
+{
+    struct attention a = describe_attention(node);
+    uint64_t scores = (uint64_t)a.head_count * a.rows * a.columns,
+             mask = wnn_shape_elements(&node->in[3]->type.shape);
+    // What every head has of its own is a bias rather than a mask.
+    bool is_bias = a.head_count > 1 && mask == scores && !gpu->can.minimal && !gpu->can.always_matrices;
+    return !is_bias && wnn_shader_node_bindings(gpu, node) < gpu->can.buffers &&
+           wnn_tiles_skip_keys(gpu, &a, sharing);
 }
 
 static void lower_attention(struct lowering *lowering)

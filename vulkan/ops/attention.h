@@ -15,11 +15,12 @@ struct heads {
 };
 
 struct attention {
-    struct heads query, key, value, mask, out;
+    struct heads query, key, value, mask, attended, out;
     WNNDataType type;
     double scale;
     bool zero_nan; // rows whose softmax is NaN give zeros
     bool masked;
+    bool is_told;                // the keys that the mask lets each row attend to
     uint32_t window, window_end; // of attention_attrs
     bool late;                   // of a specialization: other sizes are to come
     unsigned rank;               // of the leading dimensions
@@ -33,7 +34,11 @@ struct attention {
 size_t wnn_scratch_of_scores(const struct attention *a, WNNDataType type);
 void wnn_lower_scores(struct lowering *lowering, const struct attention *a);
 
-// attention_tiles.c: whether the device has room for tiles, and they are not slower; scratch memory that is
+// attention_tiles.c: whether tiles are faster if they are told what they need not read, where so many
+// attentions have the mask.
+bool wnn_tiles_skip_keys(const struct gpu *gpu, const struct attention *a, size_t sharing);
+
+// Whether the device has room for tiles, and they are not slower; scratch memory that is
 // linear in the number of rows; and the dispatches.
 bool wnn_attends_in_tiles(const struct gpu *gpu, const struct attention *a);
 size_t wnn_scratch_of_tiles(const struct gpu *gpu, const struct attention *a);

@@ -44,7 +44,7 @@ static const struct tile tiles[] = {{16, 16, 4, 4}, {16, 8, 4, 4}, {16, 16, 4, 2
 
 static struct attention_matrices matrices_of(const struct attention *a)
 {
-    const struct heads *heads[] = {&a->query, &a->key, &a->value, &a->mask, &a->out};
+    const struct heads *heads[] = {&a->query, &a->key, &a->value, &a->mask, &a->attended, &a->out};
     struct attention_matrices m = {.attention = a, .count = 1, .rows = a->rows};
     for (unsigned d = 0; d <= a->rank; d++) {
         bool row = d == a->rank || (a->key.head[d] == 0 && a->value.head[d] == 0);
@@ -200,14 +200,26 @@ static bool choose_kernel(const struct gpu *gpu, const struct attention_matrices
     return false;
 }
 
-// Work groups. Those of a band that attend to the most keys begin first, so that none of them runs last.
+static bool skips_keys(const struct attention *a)
+{
+    return a->window > 0 || a->is_told;
+}
+
+// Work groups that attend to the most keys are to begin first, so that none of them runs last: in a band
+// those of the last rows, and where it is known only at run time more often these than others.
+static bool begins_with_last(const struct attention_matrices *m, const struct attention_schedule *schedule)
+{
+    return skips_keys(m->attention) && schedule->kernel != ATTENTION_FEW;
+}
+
+// Work groups.
 struct grid {
     uint32_t x, y, z;
 };
 
 static struct grid grid_of(const struct attention_matrices *m, const struct attention_schedule *schedule)
 {
-    if (m->attention->window > 0)
+    if (begins_with_last(m, schedule))
         return (struct grid){m->count, schedule->splits, schedule->row_tiles};
     return (struct grid){schedule->row_tiles, schedule->splits, m->count};
 }
@@ -261,6 +273,29 @@ bool wnn_attends_in_tiles(const struct gpu *gpu, const struct attention *a)
     struct attention_matrices m = matrices_of(a);
     struct attention_schedule schedule;
     return choose(gpu, &m, &schedule);
+}
+
+// To look at a mask is one more dispatch, and to be told what was seen takes some time, too.
+bool wnn_tiles_skip_keys(const struct gpu *gpu, const struct attention *a, size_t sharing)
+{
+    enum {
+        MIN_KEYS = 2048, // an H200 has been measured
+        MIN_SHARED_KEYS = 512,
+        MIN_BYTES = 1 << 25, // of keys and values, for few rows
+        MIN_SLOW_BYTES = 1 << 20
+    };
+    struct attention_matrices m = matrices_of(a);
+    struct attention_schedule schedule;
+    const struct capabilities *can = &gpu->can;
+    if (!choose(gpu, &m, &schedule))
+        return false;
+    uint64_t bytes = wnn_dtype_bytes(a->type, (uint64_t)m.count * a->columns * ((size_t)a->depth + a->width));
+    uint64_t least = can->type == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU ? MIN_BYTES : MIN_SLOW_BYTES;
+    if (can->minimal || can->always_matrices)
+        return true;
+    if (schedule.kernel == ATTENTION_FEW)
+        return bytes >= least;
+    return a->columns >= (sharing > 1 ? MIN_SHARED_KEYS : MIN_KEYS);
 }
 
 // Behind the sums of the splits: the greatest score and the sum of the weights of each row.
@@ -324,19 +359,49 @@ static void add_operand(struct shader *shader, const char *name, const struct at
 }
 
 // MATRIX and ROW_GROUP: what a work group of the grid computes. first_key(begin, m) and last_key(end, m): the
-// rounds of keys that some row of a group, whose first row is m, attends to.
-static void add_band(struct shader *shader, const struct attention_matrices *m,
+// rounds of keys that some row of a group, whose first row is m, attends to. Where it IS_TOLD, the kernel
+// finds these first: attend(matrix, m) takes those of a row to [first_attended, end_attended), and what all
+// rows have of their zeros to [first_zero, end_zeros). are_zeros(keys): whether the mask of a round is all
+// zeros.
+static void add_keys(struct shader *shader, const struct attention_matrices *m,
                      const struct attention_schedule *schedule)
 {
     const struct attention *a = m->attention;
-    if (a->window == 0) {
-        wnn_shader_text(shader, "#define MATRIX gl_WorkGroupID.z\n#define ROW_GROUP "
-                                "gl_WorkGroupID.x\n#define first_key(begin, m) (begin)\n"
-                                "#define last_key(end, m) (end)\n");
+    uint32_t round = schedule->tile_keys;
+    bool last_first = begins_with_last(m, schedule);
+    wnn_shader_define(shader, "IS_TOLD", "%d", a->is_told);
+    wnn_shader_define(shader, "MATRIX", "gl_WorkGroupID.%c", last_first ? 'x' : 'z');
+    if (last_first)
+        wnn_shader_define(shader, "ROW_GROUP", "(%uu - gl_WorkGroupID.z)", schedule->row_tiles - 1);
+    else
+        wnn_shader_define(shader, "ROW_GROUP", "gl_WorkGroupID.x");
+    if (!skips_keys(a)) {
+        wnn_shader_text(shader, "#define first_key(begin, m) (begin)\n#define last_key(end, m) (end)\n");
         return;
     }
-    wnn_shader_define(shader, "MATRIX", "gl_WorkGroupID.x");
-    wnn_shader_define(shader, "ROW_GROUP", "(%uu - gl_WorkGroupID.z)", schedule->row_tiles - 1);
+    if (a->is_told) {
+        wnn_map_attention(shader, "attended", m, ATTENDED);
+        unsigned k = wnn_shader_bind(shader, &shader->lowering->in[ATTENDED].region, false);
+        wnn_shader_text(shader,
+                        "#define attend(matrix, m) {\\\n"
+                        "uint at = attended_index(matrix) + attended_row_index(m), after = w%u(at + 1u);\\\n"
+                        "uint zeros = w%u(at + 2u);\\\n"
+                        "first_attended = min(first_attended, after > 0u ? w%u(at) : KEYS);\\\n"
+                        "end_attended = max(end_attended, after);\\\n"
+                        "first_zero = max(first_zero, w%u(at));\\\nend_zeros = min(end_zeros, zeros);\\\n"
+                        "holes = max(holes, uint(zeros != after));\\\n}\n",
+                        k, k, k, k);
+        wnn_shader_text(
+            shader,
+            "#define first_key(begin, m) max(begin, first_attended / %uu * %uu)\n"
+            "#define last_key(end, m) min(end, (min(end_attended, end) + %uu) / %uu * %uu)\n"
+            "#define are_zeros(keys) (keys >= first_zero && keys + %uu <= end_zeros)\n"
+            "uvec2 run_of(uint matrix, uint m)\n{\nuint at = attended_index(matrix) + "
+            "attended_row_index(min(m, ROWS - 1u));\nreturn uvec2(w%u(at), w%u(at + 1u));\n}\n"
+            "float in_run(float x, uint key, uvec2 run) { return key >= run.x && key < run.y ? x : -INF; }\n",
+            round, round, round - 1, round, round, round, k, k);
+        return;
+    }
     wnn_shader_number(shader, "WINDOW", a->window);
     wnn_shader_number(shader, "WINDOW_END", a->window_end);
     wnn_shader_text(shader,
@@ -350,8 +415,7 @@ static void add_band(struct shader *shader, const struct attention_matrices *m,
                     "uint last_key(uint end, uint m)\n{\n"
                     "uint row = is_one_head(m) ? row_of(min(m + %uu, ROWS - 1u)) : %uu;\n"
                     "return min(end, (row + WINDOW_END + %uu) / %uu * %uu);\n}\n",
-                    schedule->tile_keys, schedule->tile_keys, schedule->tile_rows - 1, a->rows - 1,
-                    schedule->tile_keys - 1, schedule->tile_keys, schedule->tile_keys);
+                    round, round, schedule->tile_rows - 1, a->rows - 1, round - 1, round, round);
 }
 
 // masked(x, at): a score after its mask, both in units of log 2 if weights are powers of two. The same in two
@@ -443,7 +507,7 @@ static void describe(struct shader *shader, const struct attention_matrices *m,
     wnn_shader_number(shader, "SPLIT", schedule->split);
     wnn_shader_float(shader, "SCALE", powers ? a->scale * 1.4426950408889634 : a->scale);
     wnn_shader_define(shader, "exp_from(a, b)", "%s(a, b)", half ? "exp_down_half" : "exp_down");
-    add_band(shader, m, schedule);
+    add_keys(shader, m, schedule);
     add_mask(shader, m, powers);
 }
 
@@ -456,6 +520,49 @@ static void add_operands(struct shader *shader, const struct attention_matrices 
 
 static const char shuffle_extensions[] = "#extension GL_KHR_shader_subgroup_basic : require\n"
                                          "#extension GL_KHR_shader_subgroup_shuffle : require\n";
+
+// tell_all(self): all invocations of a work group tell one another what each has found; behind a barrier,
+// be_told has it. So many lanes do so without shared memory, where atomic operations would wait for one
+// another. An invocation looks at rows from FIRST_TO_LOOK(self) on, up to ROWS_TO_LOOK(rows) of the work
+// group: at one, if all have the same mask, and knows all of it then.
+void wnn_shader_tell(struct shader *shader, const struct attention_matrices *m, uint32_t lanes)
+{
+    static const struct {
+        const char *name, *join, *atomic, *neutral;
+    } told[] = {{"first_attended", "min", "atomicMin", "KEYS"},
+                {"end_attended", "max", "atomicMax", "0u"},
+                {"first_zero", "max", "atomicMax", "0u"},
+                {"end_zeros", "min", "atomicMin", "KEYS"},
+                {"holes", "max", "atomicMax", "0u"}};
+    const unsigned count = sizeof told / sizeof told[0];
+    const struct attention *a = m->attention;
+    bool all_alike = true;
+    for (unsigned d = 0; d < m->row_rank; d++)
+        all_alike &= m->row_steps[ATTENDED][d] == 0;
+    if (!a->is_told)
+        return;
+    if (all_alike) {
+        wnn_shader_text(shader, "#define FIRST_TO_LOOK(self) 0u\n#define ROWS_TO_LOOK(rows) 1u\n"
+                                "#define tell_all(self)\n#define be_told\n");
+        return;
+    }
+    wnn_shader_text(shader, "#define FIRST_TO_LOOK(self) self\n#define ROWS_TO_LOOK(rows) (rows)\n");
+    wnn_shader_text(shader, "#define tell_all(self) {\\\nif (self == 0u) {\\\n");
+    for (unsigned i = 0; i < count; i++)
+        wnn_shader_text(shader, "told[%u] = %s;\\\n", i, told[i].neutral);
+    wnn_shader_text(shader, "}\\\nbarrier();\\\n");
+    for (uint32_t far = 1; far < lanes; far <<= 1)
+        for (unsigned i = 0; i < count; i++)
+            wnn_shader_text(shader, "%s = %s(%s, subgroupShuffleXor(%s, %uu));\\\n", told[i].name,
+                            told[i].join, told[i].name, told[i].name, far);
+    wnn_shader_text(shader, "if (self %% %uu == 0u) {\\\n", lanes);
+    for (unsigned i = 0; i < count; i++)
+        wnn_shader_text(shader, "%s(told[%u], %s);\\\n", told[i].atomic, i, told[i].name);
+    wnn_shader_text(shader, "}\\\n}\n#define be_told");
+    for (unsigned i = 0; i < count; i++)
+        wnn_shader_text(shader, " %s = told[%u];", told[i].name, i);
+    wnn_shader_text(shader, "\n");
+}
 
 static void describe_few(struct shader *shader, const struct attention_matrices *m,
                          const struct attention_schedule *schedule)
@@ -491,6 +598,7 @@ static void describe_tiles(struct shader *shader, const struct attention_matrice
     wnn_shader_number(shader, "TN", tile->tn);
     wnn_shader_define(shader, "JOINS", "%d", joined > 1);
     wnn_shader_number(shader, "JOINED", joined);
+    wnn_shader_tell(shader, m, joined);
     wnn_shader_define(shader, "KEYS_ALONG", "%d", m->lines[KEY] == 1 && m->columns[KEY] != 1);
     wnn_shader_define(shader, "VALUES_ALONG", "%d", m->lines[VALUE] == 1 && m->columns[VALUE] != 1);
     add_operands(shader, m);

@@ -12,6 +12,7 @@ enum attention_operand {
     KEY,
     VALUE,
     MASK,
+    ATTENDED,
     OUT,
     PARTIAL, // what a split leaves, one behind the other
     ATTENTION_OPERANDS
@@ -70,6 +71,9 @@ bool wnn_are_described_places(const struct capabilities *can);
 // <name>_index(matrix) and <name>_row_index(m): where a matrix begins, and row m in it.
 void wnn_map_attention(struct shader *shader, const char *name, const struct attention_matrices *m,
                        enum attention_operand operand);
+
+// attention_tiles.c, for the kernels that are told what they need not read.
+void wnn_shader_tell(struct shader *shader, const struct attention_matrices *m, uint32_t lanes);
 
 // Whether steps of a tensor let it be accessed so many elements at a time, beside one another in rows of so
 // many.

@@ -91,18 +91,16 @@ static uint32_t registers_of(const struct capabilities *can, const struct attent
            units->keys * (a->depth + a->width) / 2 / invocations;
 }
 
-// How many rounds a work group has: the mean of all, and the most.
-static double rounds_of(const struct attention_matrices *m, uint32_t rows, uint32_t keys, double *most)
+// How many rounds a work group has in a band: the mean of all, and the most.
+static double rounds_of(const struct attention_matrices *m, uint32_t window, uint32_t window_end,
+                        uint32_t rows, uint32_t keys, double *most)
 {
     const struct attention *a = m->attention;
     uint64_t sum = 0, groups = wnn_divide_up(a->rows, rows);
-    *most = wnn_divide_up(a->columns, keys);
-    if (a->window == 0)
-        return *most;
     *most = 0;
     for (uint64_t i = 0; i < groups; i++) {
-        uint64_t first = i * rows, end = wnn_min(first + rows, a->rows) - 1 + a->window_end;
-        uint64_t begin = first + a->window_end > a->window ? first + a->window_end - a->window : 0;
+        uint64_t first = i * rows, end = wnn_min(first + rows, a->rows) - 1 + window_end;
+        uint64_t begin = first + window_end > window ? first + window_end - window : 0;
         uint64_t own = (wnn_min(end, a->columns) + keys - 1) / keys - begin / keys;
         *most = fmax(*most, (double)own);
         sum += own;
@@ -111,19 +109,31 @@ static double rounds_of(const struct attention_matrices *m, uint32_t rows, uint3
 }
 
 // How long it takes, for what is in rows of this size. Where a processor has room for many work groups, and
-// there are fewer than two for each, it is the mean that counts, not the most.
+// there are fewer than two for each, it is the mean that counts, not the most; and so it is in a band.
 static double time_of(const struct attention_matrices *m, const struct units *units, uint32_t rows,
-                      uint32_t keys)
+                      uint32_t keys, uint32_t window, uint32_t window_end)
 {
+    const struct attention *a = m->attention;
     double groups = (double)m->count * wnn_divide_up(m->rows, rows), mean = groups / PROCESSORS,
-           each = units->room > 2 && mean < 2 ? fmax(mean, 1) : ceil(mean), most,
-           rounds = rounds_of(m, rows, keys, &most),
-           size = (double)(m->attention->depth + m->attention->width) / FITTED_SIZE;
-    if (m->attention->window > 0)
-        each = fmax(mean, 1);
+           each = window > 0 || (units->room > 2 && mean < 2) ? fmax(mean, 1) : ceil(mean),
+           most = wnn_divide_up(a->columns, keys), rounds = most,
+           size = (double)(a->depth + a->width) / FITTED_SIZE;
+    if (window > 0)
+        rounds = rounds_of(m, window, window_end, rows, keys, &most);
     return ceil(each / units->room) * units->start +
            keys * size / units->keys *
                fmax(rounds * each * units->busy, most * fmax(units->alone, units->busy));
+}
+
+// The same, where what is attended to is known only at run time half for all keys, half for a causal mask.
+static double expected_time(const struct attention_matrices *m, const struct units *units, uint32_t rows,
+                            uint32_t keys)
+{
+    const struct attention *a = m->attention;
+    double time = time_of(m, units, rows, keys, a->window, a->window_end);
+    if (!a->is_told || a->columns < a->rows)
+        return time;
+    return (time + time_of(m, units, rows, keys, a->columns, a->columns - a->rows + 1)) / 2;
 }
 
 // How bad it is; where places are not known: rows that there are not; then, more registers than there are.
@@ -136,7 +146,7 @@ static double cost_of(const struct capabilities *can, const struct attention_mat
     if (units->registers > 0 && registers > units->registers && !can->always_matrices)
         return INFINITY;
     if (can->known_places)
-        return units->unknown ? INFINITY : time_of(m, units, rows, keys) * (excess ? 4 : 1);
+        return units->unknown ? INFINITY : expected_time(m, units, rows, keys) * (excess ? 4 : 1);
     uint64_t groups = (uint64_t)m->count * wnn_divide_up(m->rows, rows), at_once = units->at_once,
              rounds = at_once > 0 ? (groups + at_once - 1) / at_once : 0;
     if (units->known || 10 * groups < 9 * rounds * at_once)
@@ -283,8 +293,8 @@ static void describe_units(struct shader *shader, const struct attention_schedul
     wnn_shader_define(shader, "WIDTH_PADDED", "%uu", padded(width, size->n));
 }
 
-// attends_to_all(m, keys): whether the rows of a part, which begin with m, attend to all keys of a round.
-// mask_pair(at): two elements of the mask, where one load reads both.
+// attends_to_all(m, keys): whether the rows of a part, which begin with m, attend to all keys of a round, to
+// whose scores the mask adds nothing. mask_pair(at): two elements of the mask, where one load reads both.
 static void describe_mask(struct shader *shader, const struct attention_matrices *m,
                           const struct attention_schedule *schedule)
 {
@@ -293,6 +303,7 @@ static void describe_mask(struct shader *shader, const struct attention_matrices
     bool pairs = a->masked && a->window == 0 && mask->type == WNNDataType_Float16 &&
                  unit_of(m, MASK, mask, a->columns) > 1;
     wnn_shader_define(shader, "BANDED", "%d", a->window > 0);
+    wnn_shader_define(shader, "READS_MASK", "%d", a->masked && a->window == 0);
     wnn_shader_define(shader, "MASK_PAIRS", "%d", pairs);
     if (a->window > 0)
         wnn_shader_text(shader,
@@ -300,6 +311,8 @@ static void describe_mask(struct shader *shader, const struct attention_matrices
                         "return last < %uu && keys + %uu <= row_of(m) + WINDOW_END && last + WINDOW_END <= "
                         "keys + WINDOW;\n}\n",
                         shader->lowering->gpu->can.half_matrices.m - 1, a->rows, schedule->tile_keys);
+    if (a->is_told)
+        wnn_shader_text(shader, "#define attends_to_all(m, keys) are_zeros(keys)\n");
     if (pairs)
         wnn_shader_text(shader, "vec2 mask_pair(uint at) { return loaded_halves(mask_word(at >> 1)); }\n");
 }
@@ -314,6 +327,9 @@ void wnn_describe_attention_units(struct shader *shader, const struct attention_
     wnn_shader_define(shader, "KEYS_ALONG", "%d", is_along(m, KEY));
     wnn_shader_define(shader, "VALUES_ALONG", "%d", is_along(m, VALUE));
     describe_mask(shader, m, schedule);
+    const struct capabilities *can = &shader->lowering->gpu->can;
+    bool joins = can->known_places && can->matrix_units == MATRIX_UNITS_KHR;
+    wnn_shader_tell(shader, m, joins ? can->subgroup : 1);
     add_query(shader, m);
     add_lines(shader, "key", m, KEY);
     add_lines(shader, "value", m, VALUE);

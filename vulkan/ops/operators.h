@@ -33,6 +33,7 @@ void wnn_lower_convert(struct lowering *lowering, const struct tensor *from, con
 
 // attention.c
 size_t wnn_scratch_of_attention(const struct gpu *gpu, const struct node *node);
+bool wnn_wants_attended(const struct gpu *gpu, const struct node *node, size_t sharing);
 
 // movement.c
 // Element i of `to` is element offset + sum of position * step of `from`; dims are those that i counts.

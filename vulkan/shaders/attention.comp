@@ -20,11 +20,22 @@ shared vec4 queries[BR * QUERY_PITCH];
 shared vec4 tile[BC * TILE_PITCH]; // keys, then values
 shared vec4 weights[BR * WEIGHT_PITCH];
 shared float pool[BR * PARTS];
+#if IS_TOLD
+shared uint told[5];
+#endif
 
 void main()
 {
     uint self = gl_LocalInvocationIndex, tx = self % TX, ty = self / TX;
     uint matrix = MATRIX, first_row = ROW_GROUP * BR;
+#if IS_TOLD
+    uint first_attended = KEYS, end_attended = 0u, first_zero = 0u, end_zeros = KEYS, holes = 0u;
+    for (uint m = first_row + FIRST_TO_LOOK(self); m < min(first_row + ROWS_TO_LOOK(BR), ROWS); m += THREADS)
+        attend(matrix, m)
+    tell_all(self)
+    barrier();
+    be_told
+#endif
     uint begin = gl_WorkGroupID.y * SPLIT, end = last_key(min(begin + SPLIT, KEYS), first_row);
     begin = first_key(begin, first_row);
     uint from_query = query_index(matrix), from_key = key_index(matrix), from_value = value_index(matrix);
@@ -63,13 +74,28 @@ void main()
                         scores[i][j] = mad(rows[i][e], key[e], scores[i][j]);
             }
         }
+#if IS_TOLD
+        if (are_zeros(first)) {
+            UNROLL for (uint i = 0u; i < TM; i++)
+                UNROLL for (uint j = 0u; j < TN; j++)
+                    scores[i][j] *= SCALE;
+        } else if (holes == 0u) {
+            UNROLL for (uint i = 0u; i < TM; i++) {
+                uvec2 run = run_of(matrix, first_row + ty * TM + i);
+                UNROLL for (uint j = 0u; j < TN; j++)
+                    scores[i][j] = in_run(scores[i][j] * SCALE, first + tx + j * TX, run);
+            }
+        } else
+#endif
+            UNROLL for (uint i = 0u; i < TM; i++)
+                UNROLL for (uint j = 0u; j < TN; j++) {
+                    uint n = first + tx + j * TX;
+                    scores[i][j] = n < end ? masked(scores[i][j] * SCALE, from_mask[i] + n * MASK_COLUMN) : -INF;
+                }
         UNROLL for (uint i = 0u; i < TM; i++) {
             float top = -INF;
-            UNROLL for (uint j = 0u; j < TN; j++) {
-                uint n = first + tx + j * TX;
-                scores[i][j] = n < end ? masked(scores[i][j] * SCALE, from_mask[i] + n * MASK_COLUMN) : -INF;
+            UNROLL for (uint j = 0u; j < TN; j++)
                 top = max(top, scores[i][j]);
-            }
 #if JOINS
             UNROLL for (uint far = 1u; far < JOINED; far <<= 1)
                 top = max(top, subgroupShuffleXor(top, far));

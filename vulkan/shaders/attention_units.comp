@@ -54,6 +54,9 @@ shared float of_lanes[INVOCATIONS];
 #if !KNOWN
 shared uint votes[SUBGROUPS];
 #endif
+#if IS_TOLD
+shared uint told[5];
+#endif
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Matrices of PART_M x PART_K, PART_K x PART_N and PART_M x PART_N elements
@@ -238,29 +241,46 @@ void main()
 #define FROM_MASK(i, r) from_mask[(i) * BASES + (r)]
 #endif
 
-// Of a part i, in main(): takes two scores that are beside one another, of keys n * PART_N and after, to registers, with
-// their mask or without; shrinks what has been mixed; and makes weights of two scores.
-#define TAKE_AS(e, mask)                                                                                             \
+// Of a part i, in main(): takes two scores that are beside one another, of keys n * PART_N and after, to registers, as they
+// are or with their mask, which is read first if it is in memory, so that all of it is on its way at once; shrinks what has
+// been mixed; and makes weights of two scores.
+#define KEY_OF(e) (keys + n * PART_N + FIRST_COLUMN(LANE) + uint(COLUMN_IN(e)))
+#define MASK_OF(e) (FROM_MASK(i, uint(ROW_IN(e))) + KEY_OF(e) * MASK_COLUMN)
+#define PUT_SCORES(e, pair)                                                                                          \
+    own[n * 8u + uint(e)] = pair.x;                                                                                  \
+    own[n * 8u + uint(e) + 1u] = pair.y;
+#define SCORES_OF(e)                                                                                                 \
+    (SCALE * vec2(element_of(scores[i * SCORE_STEPS + n], e), element_of(scores[i * SCORE_STEPS + n], e + 1)))
+#define READ_MASK(e)                                                                                                 \
     {                                                                                                                \
-        uint key = keys + n * PART_N + FIRST_COLUMN(LANE) + uint(COLUMN_IN(e));                                      \
-        uint at = FROM_MASK(i, uint(ROW_IN(e))) + key * MASK_COLUMN;                                                 \
-        vec2 pair = vec2(element_of(scores[i * SCORE_STEPS + n], e), element_of(scores[i * SCORE_STEPS + n], e + 1)); \
-        pair = mask(pair * SCALE, at, key, end);                                                                     \
-        own[n * 8u + uint(e)] = pair.x;                                                                              \
-        own[n * 8u + uint(e) + 1u] = pair.y;                                                                         \
-        top[ROW_IN(e)] = max(top[ROW_IN(e)], max(pair.x, pair.y));                                                   \
+        uint at = MASK_OF(e), key = KEY_OF(e);                                                                       \
+        vec2 mask = MASK_PAIR(at, key);                                                                              \
+        PUT_SCORES(e, mask)                                                                                          \
     }
-#define TAKE(e) TAKE_AS(e, masked_pair)
-#define TAKE_ALL(e) TAKE_AS(e, all_of_pair)
-#define all_of_pair(pair, at, key, end) (pair)
+#define TAKE_AS(e, pair)                                                                                             \
+    {                                                                                                                \
+        vec2 taken_pair = pair;                                                                                      \
+        PUT_SCORES(e, taken_pair)                                                                                    \
+        top[ROW_IN(e)] = max(top[ROW_IN(e)], max(taken_pair.x, taken_pair.y));                                       \
+    }
+#define TAKE(e) TAKE_AS(e, SCORES_OF(e))
+#define TAKE_UNDER_MASK(e) TAKE_AS(e, under_mask(SCORES_OF(e), vec2(own[n * 8u + uint(e)], own[n * 8u + uint(e) + 1u])))
+#define TAKE_UNTIL_END(e) TAKE_AS(e, until_end(SCORES_OF(e), MASK_OF(e), KEY_OF(e), end))
+#if IS_TOLD
+#define TAKE_IN_RUN(e) TAKE_AS(e, of_run(SCORES_OF(e), KEY_OF(e), run[ROW_IN(e)]))
+vec2 of_run(vec2 pair, uint key, uvec2 run) { return vec2(in_run(pair.x, key, run), in_run(pair.y, key + 1u, run)); }
+#endif
+#if READS_MASK
+vec2 under_mask(vec2 pair, vec2 mask) { return vec2(masked_by(pair.x, mask.x), masked_by(pair.y, mask.y)); }
 #if MASK_PAIRS
-vec2 masked_pair(vec2 pair, uint at, uint key, uint end)
-{
-    return WHOLE_TILES == 1 || key < end ? vec2(masked_by(pair.x, mask_pair(at).x), masked_by(pair.y, mask_pair(at).y))
-                                         : vec2(-INF);
-}
+#define MASK_PAIR(at, key) (WHOLE_TILES == 1 || key < end ? mask_pair(at) : vec2(-INF))
 #else
-vec2 masked_pair(vec2 pair, uint at, uint key, uint end)
+#define MASK_PAIR(at, key)                                                                                           \
+    vec2(WHOLE_TILES == 1 || key < end ? mask_number(at) : -INF,                                                     \
+         WHOLE_TILES == 1 || key + 1u < end ? mask_number(at + MASK_COLUMN) : -INF)
+#endif
+#else
+vec2 until_end(vec2 pair, uint at, uint key, uint end)
 {
     return vec2(WHOLE_TILES == 1 || key < end ? masked(pair.x, at) : -INF,
                 WHOLE_TILES == 1 || key + 1u < end ? masked(pair.y, at + MASK_COLUMN) : -INF);
@@ -280,16 +300,25 @@ void main()
 {
     uint self = gl_LocalInvocationIndex, matrix = MATRIX;
     uint row_group = ROW_GROUP * ALL_PARTS * PART_M, first_row = row_group + SUBGROUP_INDEX * PARTS * PART_M;
-    uint begin = gl_WorkGroupID.y * SPLIT, end = last_key(min(begin + SPLIT, KEYS), row_group);
-    begin = first_key(begin, row_group);
     uint from_query = query_index(matrix), from_key = key_index(matrix), from_value = value_index(matrix);
     uint slab = SLABS_FROM + SUBGROUP_INDEX * SLAB, row = LANE % PART_M, lane = LANE / PART_M;
     uint numbers = SUBGROUP_INDEX * SUBGROUP + row; // of the invocations that share the row, PART_M apart
 
+#if IS_TOLD
+    uint first_attended = KEYS, end_attended = 0u, first_zero = 0u, end_zeros = KEYS, holes = 0u;
+    for (uint m = row_group + FIRST_TO_LOOK(self); m < min(row_group + ROWS_TO_LOOK(ALL_PARTS * PART_M), ROWS); m += INVOCATIONS)
+        attend(matrix, m)
+    tell_all(self)
+#endif
     for (uint i = self; i < ALL_PARTS * PART_M * QUERY_CHUNKS; i += INVOCATIONS)
         pool[i / QUERY_CHUNKS * QUERY_PITCH + i % QUERY_CHUNKS] =
             query_chunk(from_query, row_group + i / QUERY_CHUNKS, i % QUERY_CHUNKS);
     barrier();
+#if IS_TOLD
+    be_told
+#endif
+    uint begin = gl_WorkGroupID.y * SPLIT, end = last_key(min(begin + SPLIT, KEYS), row_group);
+    begin = first_key(begin, row_group);
     MATRIX_A queries[PARTS * DEPTH_STEPS];
     MATRIX_SUM mixed[PARTS * WIDTH_STEPS];
     float base[PARTS * BASES], sums[PARTS * BASES];
@@ -364,16 +393,37 @@ void main()
             float own[SCORE_STEPS * 8u], top[2], under[2];
             bool taken[2];
             top[0] = top[1] = -INF;
-#if BANDED
+#if BANDED || IS_TOLD
             if (attends_to_all(first_row + i * PART_M, keys))
-                UNROLL for (uint n = 0u; n < SCORE_STEPS; n++) {
-                    FOR_PAIRS(TAKE_ALL)
-                }
-            else
-#endif
                 UNROLL for (uint n = 0u; n < SCORE_STEPS; n++) {
                     FOR_PAIRS(TAKE)
                 }
+            else
+#endif
+#if IS_TOLD
+            if (holes == 0u) {
+                uvec2 run[2];
+                UNROLL for (uint r = 0u; r < 2u; r++)
+                    run[r] = run_of(matrix, first_row + i * PART_M + ROW_OF(r));
+                UNROLL for (uint n = 0u; n < SCORE_STEPS; n++) {
+                    FOR_PAIRS(TAKE_IN_RUN)
+                }
+            } else
+#endif
+            {
+#if READS_MASK
+                UNROLL for (uint n = 0u; n < SCORE_STEPS; n++) {
+                    FOR_PAIRS(READ_MASK)
+                }
+                UNROLL for (uint n = 0u; n < SCORE_STEPS; n++) {
+                    FOR_PAIRS(TAKE_UNDER_MASK)
+                }
+#else
+                UNROLL for (uint n = 0u; n < SCORE_STEPS; n++) {
+                    FOR_PAIRS(TAKE_UNTIL_END)
+                }
+#endif
+            }
             UNROLL for (uint r = 0u; r < 2u; r++) {
                 top[r] = greatest(top[r]);
                 taken[r] = !(top[r] <= base[i * 2u + r] + SLACK);
