@@ -388,6 +388,27 @@ static void test_many_rows(const struct backend *backend)
     wnnContextRelease(context);
 }
 
+// Rows that see no key have equal weights for all of them if what takes these out is a finite number.
+static void test_unseen(const struct backend *backend)
+{
+    static const struct form forms[] = {
+        {1, 2, 1, 35, 132, 16, 24, .seed = 17, .mask = MASK_ROWS, .mask_dims = 24, .choice = SEEN,
+         .low = -65504},
+        {2, 1, 1, 17, 80, 17, 16, .seed = 18, .mask = MASK_ROWS, .mask_dims = 29, .choice = UNSEEN,
+         .low = -20000},
+        {1, 1, 1, 3, 132, 16, 24, .seed = 19, .mask = MASK_ROWS, .mask_dims = 24, .choice = SEEN,
+         .low = -65504},
+    };
+    WNNContext context = create_on(backend), reference = create_on(&wnn_backend_reference);
+    REQUIRE(context && reference);
+    for (unsigned i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        compare_form(context, reference, &forms[i], WNNDataType_Float16);
+        compare_form(context, reference, &forms[i], WNNDataType_Float32);
+    }
+    wnnContextRelease(reference);
+    wnnContextRelease(context);
+}
+
 // Many keys, whose scores would be half a gigabyte, or that fill a device with one row of the query.
 static void test_long(const struct backend *backend)
 {
@@ -547,6 +568,7 @@ int main(int argc, char **argv)
     CASE(test_random(backend, on_vulkan ? 24 : 160, 1));
     CASE(test_long(backend));
     CASE(test_many_rows(backend));
+    CASE(test_unseen(backend));
     CASE(test_bands(backend, on_vulkan ? 8 : 60, 4));
     if (!on_vulkan) {
         CASE(test_left(backend, WNNDataType_Float32));
@@ -556,6 +578,9 @@ int main(int argc, char **argv)
         CASE(test_bands(find_backend("vulkan-minimal"), 12, 5));
         CASE(test_bands(find_backend("vulkan-matrices"), 8, 6));
         CASE(test_bands(find_backend("vulkan-places-hidden"), 4, 7));
+        CASE(test_unseen(find_backend("vulkan-minimal")));
+        CASE(test_unseen(find_backend("vulkan-matrices")));
+        CASE(test_unseen(find_backend("vulkan-places-hidden")));
         CASE(test_left(find_backend("vulkan-minimal"), WNNDataType_Float32));
         CASE(test_left(find_backend("vulkan-minimal"), WNNDataType_Float16));
         CASE(test_left(find_backend("vulkan-matrices"), WNNDataType_Float16));

@@ -437,12 +437,17 @@ static void add_mask(struct shader *shader, const struct attention_matrices *m, 
     wnn_map_attention(shader, "mask", m, MASK);
     wnn_shader_number(shader, "MASK_COLUMN", m->columns[MASK]);
     if (m->attention->masked) {
-        unsigned k = wnn_shader_input(shader, "mask", &shader->lowering->in[MASK], FORM_VALUE);
+        const struct tensor *mask = &shader->lowering->in[MASK];
+        unsigned k = wnn_shader_input(shader, "mask", mask, FORM_VALUE);
+        // The lowest of float32 is not to become -INFINITY: rows of nothing else have equal weights.
+        const char *power = mask->type == WNNDataType_Float16
+                                ? "mad(mask, 1.44269504, x)"
+                                : "x + (mask < -2e38 ? mask : mask * 1.44269504)";
         wnn_shader_text(shader, "#define mask_word(i) w%u(i)\n", k);
         wnn_shader_text(shader,
                         "float mask_number(uint at) { return mask_at(at); }\n"
                         "float masked_by(float x, float mask) { return %s; }\n",
-                        powers ? "mad(mask, 1.44269504, x)" : "x + mask");
+                        powers ? power : "x + mask");
     } else {
         wnn_shader_text(shader, "#define mask_number(at) 0.0\n#define masked_by(x, mask) (x)\n");
     }
