@@ -174,8 +174,8 @@ struct backend {
     // makes one that it does not. NULL: none.
     bool (*computes)(enum op op);
 
-    // (optional) Whether it computes an attention faster that is told what it need not read of its mask, and
-    // of the keys (attendedKeys), which so many share. NULL: none.
+    // (optional) Whether it computes an attention faster with the ranges of keys that its mask lets rows
+    // attend to (attendedKeys), which so many attentions share. NULL: none.
     bool (*wants_attended)(void *state, const struct node *node, size_t sharing);
 
     // (optional) Looks at the finished graph before memory is planned: sets node->lowering, node->choice,

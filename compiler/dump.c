@@ -729,7 +729,7 @@ void wnn_dump_text(const struct graph *graph, const struct text_sink *sink)
         } else if (node->op == WNN_OP_rotaryEmbedding && !node->fused) {
             add_rotary_embedding(node, &text);
         } else {
-            // Attention reads what these find, and says what it is without them.
+            // Attention is written out without them.
             wnn_text_add(&text, "%s", node->op == WNN_OP_attendedKeys ? "// " : "");
             add_outputs(node, &text);
             wnn_text_add(&text, " = ");

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Requires: nodes in order; bands have been found. Guarantees: where the mask of an attention is computed or
-// comes from outside, and the backend wants to know (backend.wants_attended), the attention is told what each
-// row of it lets it leave out (attendedKeys). All attentions of one mask share that (eliminate_common.c).
+// comes from outside, and the backend wants it (backend.wants_attended), the attention has the range of keys
+// that each row of the mask attends to (attendedKeys). All attentions of one mask share it
+// (eliminate_common.c).
 
 #include "compiler/rewrite.h"
 
@@ -38,7 +39,7 @@ bool wnn_find_attended(struct pass_context *context, struct graph *graph)
         if (!keys)
             return wnn_fail_memory(context->error);
         node->in[4] = keys->out[0];
-        wnn_explain(context->explainer, "find_attended", "what it need not read", node->out[0], NULL);
+        wnn_explain(context->explainer, "find_attended", "ranges of keys", node->out[0], NULL);
     }
     return wnn_rewrite_order(context, graph, count);
 }

@@ -94,7 +94,7 @@ bool wnn_group_rows(struct pass_context *context, struct graph *graph);
 // find_bands.c: finds the masks of attention that nobody needs to read.
 bool wnn_find_bands(struct pass_context *context, struct graph *graph);
 
-// find_attended.c: looks for the keys that attention reads before it does.
+// find_attended.c: finds which keys the rows of a mask attend to before attention reads them.
 bool wnn_find_attended(struct pass_context *context, struct graph *graph);
 
 // expand_powers.c: multiplies where squares and cubes are asked for.

@@ -50,7 +50,7 @@ static struct attention describe_attention(const struct node *node)
                           .scale = attrs->scale,
                           .zero_nan = attrs->zeroNan,
                           .masked = node->in[3] != NULL,
-                          .is_told = node->in[4] != NULL,
+                          .has_ranges = node->in[4] != NULL,
                           .window = attrs->window,
                           .window_end = attrs->windowEnd,
                           .late = wnn_node_is_late(node),
@@ -82,7 +82,7 @@ static struct attention describe_attention(const struct node *node)
     }
     if (a.masked)
         a.mask = mask_of(&a, &node->in[3]->type.shape, a.columns);
-    if (a.is_told)
+    if (a.has_ranges)
         a.attended = mask_of(&a, &node->in[4]->type.shape, WNN_ATTENDED_NUMBERS);
     return a;
 }

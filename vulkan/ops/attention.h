@@ -20,7 +20,7 @@ struct attention {
     double scale;
     bool zero_nan; // rows whose softmax is NaN give zeros
     bool masked;
-    bool is_told;                // the keys that the mask lets each row attend to
+    bool has_ranges;             // of keys, of each row of the mask (attendedKeys)
     uint32_t window, window_end; // of attention_attrs
     bool late;                   // of a specialization: other sizes are to come
     unsigned rank;               // of the leading dimensions
@@ -34,8 +34,8 @@ struct attention {
 size_t wnn_scratch_of_scores(const struct attention *a, WNNDataType type);
 void wnn_lower_scores(struct lowering *lowering, const struct attention *a);
 
-// attention_tiles.c: whether tiles are faster if they are told what they need not read, where so many
-// attentions have the mask.
+// attention_tiles.c: whether tiles are faster with the ranges of keys that the rows of a mask attend to,
+// which so many attentions share.
 bool wnn_tiles_skip_keys(const struct gpu *gpu, const struct attention *a, size_t sharing);
 
 // Whether the device has room for tiles, and they are not slower; scratch memory that is

@@ -202,7 +202,7 @@ static bool choose_kernel(const struct gpu *gpu, const struct attention_matrices
 
 static bool skips_keys(const struct attention *a)
 {
-    return a->window > 0 || a->is_told;
+    return a->window > 0 || a->has_ranges;
 }
 
 // Work groups that attend to the most keys are to begin first, so that none of them runs last: in a band
@@ -275,7 +275,7 @@ bool wnn_attends_in_tiles(const struct gpu *gpu, const struct attention *a)
     return choose(gpu, &m, &schedule);
 }
 
-// To look at a mask is one more dispatch, and to be told what was seen takes some time, too.
+// The ranges are one more dispatch, and it takes a work group some time to join those of its rows.
 bool wnn_tiles_skip_keys(const struct gpu *gpu, const struct attention *a, size_t sharing)
 {
     enum {
@@ -359,17 +359,18 @@ static void add_operand(struct shader *shader, const char *name, const struct at
 }
 
 // MATRIX and ROW_GROUP: what a work group of the grid computes. first_key(begin, m) and last_key(end, m): the
-// rounds of keys that some row of a group, whose first row is m, attends to. Where it IS_TOLD, the kernel
-// finds these first: attend(matrix, m) takes those of a row to [first_attended, end_attended), and what all
-// rows have of their zeros to [first_zero, end_zeros). are_zeros(keys): whether the mask of a round is all
-// zeros.
+// rounds of keys that some row of a group, whose first row is m, attends to. A kernel that HAS_RANGES joins
+// them first: add_range(matrix, m) takes that of a row to [first_attended, end_attended), and what all rows
+// have of their zeros to [first_zero, end_zeros). are_zeros(keys): whether the mask of a round is all zeros.
+// Where no row has holes, in_run(x, key, run) is what the mask makes of a score of row m, with run_of(matrix,
+// m).
 static void add_keys(struct shader *shader, const struct attention_matrices *m,
                      const struct attention_schedule *schedule)
 {
     const struct attention *a = m->attention;
     uint32_t round = schedule->tile_keys;
     bool last_first = begins_with_last(m, schedule);
-    wnn_shader_define(shader, "IS_TOLD", "%d", a->is_told);
+    wnn_shader_define(shader, "HAS_RANGES", "%d", a->has_ranges);
     wnn_shader_define(shader, "MATRIX", "gl_WorkGroupID.%c", last_first ? 'x' : 'z');
     if (last_first)
         wnn_shader_define(shader, "ROW_GROUP", "(%uu - gl_WorkGroupID.z)", schedule->row_tiles - 1);
@@ -379,11 +380,11 @@ static void add_keys(struct shader *shader, const struct attention_matrices *m,
         wnn_shader_text(shader, "#define first_key(begin, m) (begin)\n#define last_key(end, m) (end)\n");
         return;
     }
-    if (a->is_told) {
+    if (a->has_ranges) {
         wnn_map_attention(shader, "attended", m, ATTENDED);
         unsigned k = wnn_shader_bind(shader, &shader->lowering->in[ATTENDED].region, false);
         wnn_shader_text(shader,
-                        "#define attend(matrix, m) {\\\n"
+                        "#define add_range(matrix, m) {\\\n"
                         "uint at = attended_index(matrix) + attended_row_index(m), after = w%u(at + 1u);\\\n"
                         "uint zeros = w%u(at + 2u);\\\n"
                         "first_attended = min(first_attended, after > 0u ? w%u(at) : KEYS);\\\n"
@@ -526,46 +527,46 @@ static void add_operands(struct shader *shader, const struct attention_matrices 
 static const char shuffle_extensions[] = "#extension GL_KHR_shader_subgroup_basic : require\n"
                                          "#extension GL_KHR_shader_subgroup_shuffle : require\n";
 
-// tell_all(self): all invocations of a work group tell one another what each has found; behind a barrier,
-// be_told has it. So many lanes do so without shared memory, where atomic operations would wait for one
-// another. An invocation looks at rows from FIRST_TO_LOOK(self) on, up to ROWS_TO_LOOK(rows) of the work
-// group: at one, if all have the same mask, and knows all of it then.
-void wnn_shader_tell(struct shader *shader, const struct attention_matrices *m, uint32_t lanes)
+// join_ranges(self): joins what the invocations of a work group have added; behind a barrier, read_ranges has
+// it. So many lanes join without shared memory, where atomic operations wait for one another. An invocation
+// adds every INVOCATIONS-th row from FIRST_RANGE(self) on, of RANGES(rows): one, if all rows have the same
+// mask.
+void wnn_shader_join_ranges(struct shader *shader, const struct attention_matrices *m, uint32_t lanes)
 {
     static const struct {
         const char *name, *join, *atomic, *neutral;
-    } told[] = {{"first_attended", "min", "atomicMin", "KEYS"},
-                {"end_attended", "max", "atomicMax", "0u"},
-                {"first_zero", "max", "atomicMax", "0u"},
-                {"end_zeros", "min", "atomicMin", "KEYS"},
-                {"holes", "max", "atomicMax", "0u"}};
-    const unsigned count = sizeof told / sizeof told[0];
+    } ranges[] = {{"first_attended", "min", "atomicMin", "KEYS"},
+                  {"end_attended", "max", "atomicMax", "0u"},
+                  {"first_zero", "max", "atomicMax", "0u"},
+                  {"end_zeros", "min", "atomicMin", "KEYS"},
+                  {"holes", "max", "atomicMax", "0u"}};
+    const unsigned count = sizeof ranges / sizeof ranges[0];
     const struct attention *a = m->attention;
     bool all_alike = true;
     for (unsigned d = 0; d < m->row_rank; d++)
         all_alike &= m->row_steps[ATTENDED][d] == 0;
-    if (!a->is_told)
+    if (!a->has_ranges)
         return;
     if (all_alike) {
-        wnn_shader_text(shader, "#define FIRST_TO_LOOK(self) 0u\n#define ROWS_TO_LOOK(rows) 1u\n"
-                                "#define tell_all(self)\n#define be_told\n");
+        wnn_shader_text(shader, "#define FIRST_RANGE(self) 0u\n#define RANGES(rows) 1u\n"
+                                "#define join_ranges(self)\n#define read_ranges\n");
         return;
     }
-    wnn_shader_text(shader, "#define FIRST_TO_LOOK(self) self\n#define ROWS_TO_LOOK(rows) (rows)\n");
-    wnn_shader_text(shader, "#define tell_all(self) {\\\nif (self == 0u) {\\\n");
+    wnn_shader_text(shader, "#define FIRST_RANGE(self) self\n#define RANGES(rows) (rows)\n");
+    wnn_shader_text(shader, "#define join_ranges(self) {\\\nif (self == 0u) {\\\n");
     for (unsigned i = 0; i < count; i++)
-        wnn_shader_text(shader, "told[%u] = %s;\\\n", i, told[i].neutral);
+        wnn_shader_text(shader, "ranges[%u] = %s;\\\n", i, ranges[i].neutral);
     wnn_shader_text(shader, "}\\\nbarrier();\\\n");
     for (uint32_t far = 1; far < lanes; far <<= 1)
         for (unsigned i = 0; i < count; i++)
-            wnn_shader_text(shader, "%s = %s(%s, subgroupShuffleXor(%s, %uu));\\\n", told[i].name,
-                            told[i].join, told[i].name, told[i].name, far);
+            wnn_shader_text(shader, "%s = %s(%s, subgroupShuffleXor(%s, %uu));\\\n", ranges[i].name,
+                            ranges[i].join, ranges[i].name, ranges[i].name, far);
     wnn_shader_text(shader, "if (self %% %uu == 0u) {\\\n", lanes);
     for (unsigned i = 0; i < count; i++)
-        wnn_shader_text(shader, "%s(told[%u], %s);\\\n", told[i].atomic, i, told[i].name);
-    wnn_shader_text(shader, "}\\\n}\n#define be_told");
+        wnn_shader_text(shader, "%s(ranges[%u], %s);\\\n", ranges[i].atomic, i, ranges[i].name);
+    wnn_shader_text(shader, "}\\\n}\n#define read_ranges");
     for (unsigned i = 0; i < count; i++)
-        wnn_shader_text(shader, " %s = told[%u];", told[i].name, i);
+        wnn_shader_text(shader, " %s = ranges[%u];", ranges[i].name, i);
     wnn_shader_text(shader, "\n");
 }
 
@@ -603,7 +604,7 @@ static void describe_tiles(struct shader *shader, const struct attention_matrice
     wnn_shader_number(shader, "TN", tile->tn);
     wnn_shader_define(shader, "JOINS", "%d", joined > 1);
     wnn_shader_number(shader, "JOINED", joined);
-    wnn_shader_tell(shader, m, joined);
+    wnn_shader_join_ranges(shader, m, joined);
     wnn_shader_define(shader, "KEYS_ALONG", "%d", m->lines[KEY] == 1 && m->columns[KEY] != 1);
     wnn_shader_define(shader, "VALUES_ALONG", "%d", m->lines[VALUE] == 1 && m->columns[VALUE] != 1);
     add_operands(shader, m);

@@ -72,8 +72,8 @@ bool wnn_are_described_places(const struct capabilities *can);
 void wnn_map_attention(struct shader *shader, const char *name, const struct attention_matrices *m,
                        enum attention_operand operand);
 
-// attention_tiles.c, for the kernels that are told what they need not read.
-void wnn_shader_tell(struct shader *shader, const struct attention_matrices *m, uint32_t lanes);
+// attention_tiles.c: the ranges of the rows of a work group.
+void wnn_shader_join_ranges(struct shader *shader, const struct attention_matrices *m, uint32_t lanes);
 
 // Whether steps of a tensor let it be accessed so many elements at a time, beside one another in rows of so
 // many.

@@ -131,7 +131,7 @@ static double expected_time(const struct attention_matrices *m, const struct uni
 {
     const struct attention *a = m->attention;
     double time = time_of(m, units, rows, keys, a->window, a->window_end);
-    if (!a->is_told || a->columns < a->rows)
+    if (!a->has_ranges || a->columns < a->rows)
         return time;
     return (time + time_of(m, units, rows, keys, a->columns, a->columns - a->rows + 1)) / 2;
 }
@@ -311,7 +311,7 @@ static void describe_mask(struct shader *shader, const struct attention_matrices
                         "return last < %uu && keys + %uu <= row_of(m) + WINDOW_END && last + WINDOW_END <= "
                         "keys + WINDOW;\n}\n",
                         shader->lowering->gpu->can.half_matrices.m - 1, a->rows, schedule->tile_keys);
-    if (a->is_told)
+    if (a->has_ranges)
         wnn_shader_text(shader, "#define attends_to_all(m, keys) are_zeros(keys)\n");
     if (pairs)
         wnn_shader_text(shader, "vec2 mask_pair(uint at) { return loaded_halves(mask_word(at >> 1)); }\n");
@@ -329,7 +329,7 @@ void wnn_describe_attention_units(struct shader *shader, const struct attention_
     describe_mask(shader, m, schedule);
     const struct capabilities *can = &shader->lowering->gpu->can;
     bool joins = can->known_places && can->matrix_units == MATRIX_UNITS_KHR;
-    wnn_shader_tell(shader, m, joins ? can->subgroup : 1);
+    wnn_shader_join_ranges(shader, m, joins ? can->subgroup : 1);
     add_query(shader, m);
     add_lines(shader, "key", m, KEY);
     add_lines(shader, "value", m, VALUE);

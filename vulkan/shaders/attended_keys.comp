@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// attendedKeys: the greatest number of a row of the mask; then the first and the last that is not too far below it; then the
-// first from there on that is not zero.
+// attendedKeys: the greatest number of a row of the mask; then the first and the last that is not too far below it; then
+// the first from there on that is not zero.
 
 shared float tops[gl_WorkGroupSize.x];
 shared uint first_key, last_key, end_of_zeros;

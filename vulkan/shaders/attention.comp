@@ -20,21 +20,21 @@ shared vec4 queries[BR * QUERY_PITCH];
 shared vec4 tile[BC * TILE_PITCH]; // keys, then values
 shared vec4 weights[BR * WEIGHT_PITCH];
 shared float pool[BR * PARTS];
-#if IS_TOLD
-shared uint told[5];
+#if HAS_RANGES
+shared uint ranges[5];
 #endif
 
 void main()
 {
     uint self = gl_LocalInvocationIndex, tx = self % TX, ty = self / TX;
     uint matrix = MATRIX, first_row = ROW_GROUP * BR;
-#if IS_TOLD
+#if HAS_RANGES
     uint first_attended = KEYS, end_attended = 0u, first_zero = 0u, end_zeros = KEYS, holes = 0u;
-    for (uint m = first_row + FIRST_TO_LOOK(self); m < min(first_row + ROWS_TO_LOOK(BR), ROWS); m += THREADS)
-        attend(matrix, m)
-    tell_all(self)
+    for (uint m = first_row + FIRST_RANGE(self); m < min(first_row + RANGES(BR), ROWS); m += THREADS)
+        add_range(matrix, m)
+    join_ranges(self)
     barrier();
-    be_told
+    read_ranges
 #endif
     uint begin = gl_WorkGroupID.y * SPLIT, end = last_key(min(begin + SPLIT, KEYS), first_row);
     begin = first_key(begin, first_row);
@@ -74,7 +74,7 @@ void main()
                         scores[i][j] = mad(rows[i][e], key[e], scores[i][j]);
             }
         }
-#if IS_TOLD
+#if HAS_RANGES
         if (are_zeros(first)) {
             UNROLL for (uint i = 0u; i < TM; i++)
                 UNROLL for (uint j = 0u; j < TN; j++)

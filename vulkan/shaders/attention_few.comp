@@ -45,10 +45,10 @@ vec4 key_at(uint from, uint n, uint q, uint end)
 void main()
 {
     uint self = gl_LocalInvocationIndex, matrix = MATRIX, lane = self % LANES, line = self / LANES;
-#if IS_TOLD
+#if HAS_RANGES
     uint first_attended = KEYS, end_attended = 0u, first_zero = 0u, end_zeros = KEYS, holes = 0u;
     UNROLL for (uint m = 0u; m < ROWS; m++)
-        attend(matrix, m)
+        add_range(matrix, m)
 #endif
     uint begin = gl_WorkGroupID.y * SPLIT, end = last_key(min(begin + SPLIT, KEYS), 0u);
     begin = first_key(begin, 0u);

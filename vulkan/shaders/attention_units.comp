@@ -54,8 +54,8 @@ shared float of_lanes[INVOCATIONS];
 #if !KNOWN
 shared uint votes[SUBGROUPS];
 #endif
-#if IS_TOLD
-shared uint told[5];
+#if HAS_RANGES
+shared uint ranges[5];
 #endif
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -241,9 +241,9 @@ void main()
 #define FROM_MASK(i, r) from_mask[(i) * BASES + (r)]
 #endif
 
-// Of a part i, in main(): takes two scores that are beside one another, of keys n * PART_N and after, to registers, as they
-// are or with their mask, which is read first if it is in memory, so that all of it is on its way at once; shrinks what has
-// been mixed; and makes weights of two scores.
+// Of a part i, in main(): takes two scores that are beside one another, of keys n * PART_N and after, to registers, as
+// they are or with their mask, which is read first if it is in memory, so that all of it is on its way at once; shrinks
+// what has been mixed; and makes weights of two scores.
 #define KEY_OF(e) (keys + n * PART_N + FIRST_COLUMN(LANE) + uint(COLUMN_IN(e)))
 #define MASK_OF(e) (FROM_MASK(i, uint(ROW_IN(e))) + KEY_OF(e) * MASK_COLUMN)
 #define PUT_SCORES(e, pair)                                                                                          \
@@ -266,7 +266,7 @@ void main()
 #define TAKE(e) TAKE_AS(e, SCORES_OF(e))
 #define TAKE_UNDER_MASK(e) TAKE_AS(e, under_mask(SCORES_OF(e), vec2(own[n * 8u + uint(e)], own[n * 8u + uint(e) + 1u])))
 #define TAKE_UNTIL_END(e) TAKE_AS(e, until_end(SCORES_OF(e), MASK_OF(e), KEY_OF(e), end))
-#if IS_TOLD
+#if HAS_RANGES
 #define TAKE_IN_RUN(e) TAKE_AS(e, of_run(SCORES_OF(e), KEY_OF(e), run[ROW_IN(e)]))
 vec2 of_run(vec2 pair, uint key, uvec2 run) { return vec2(in_run(pair.x, key, run), in_run(pair.y, key + 1u, run)); }
 #endif
@@ -304,18 +304,19 @@ void main()
     uint slab = SLABS_FROM + SUBGROUP_INDEX * SLAB, row = LANE % PART_M, lane = LANE / PART_M;
     uint numbers = SUBGROUP_INDEX * SUBGROUP + row; // of the invocations that share the row, PART_M apart
 
-#if IS_TOLD
+#if HAS_RANGES
     uint first_attended = KEYS, end_attended = 0u, first_zero = 0u, end_zeros = KEYS, holes = 0u;
-    for (uint m = row_group + FIRST_TO_LOOK(self); m < min(row_group + ROWS_TO_LOOK(ALL_PARTS * PART_M), ROWS); m += INVOCATIONS)
-        attend(matrix, m)
-    tell_all(self)
+    for (uint m = row_group + FIRST_RANGE(self), last = min(row_group + RANGES(ALL_PARTS * PART_M), ROWS); m < last;
+         m += INVOCATIONS)
+        add_range(matrix, m)
+    join_ranges(self)
 #endif
     for (uint i = self; i < ALL_PARTS * PART_M * QUERY_CHUNKS; i += INVOCATIONS)
         pool[i / QUERY_CHUNKS * QUERY_PITCH + i % QUERY_CHUNKS] =
             query_chunk(from_query, row_group + i / QUERY_CHUNKS, i % QUERY_CHUNKS);
     barrier();
-#if IS_TOLD
-    be_told
+#if HAS_RANGES
+    read_ranges
 #endif
     uint begin = gl_WorkGroupID.y * SPLIT, end = last_key(min(begin + SPLIT, KEYS), row_group);
     begin = first_key(begin, row_group);
@@ -393,14 +394,14 @@ void main()
             float own[SCORE_STEPS * 8u], top[2], under[2];
             bool taken[2];
             top[0] = top[1] = -INF;
-#if BANDED || IS_TOLD
+#if BANDED || HAS_RANGES
             if (attends_to_all(first_row + i * PART_M, keys))
                 UNROLL for (uint n = 0u; n < SCORE_STEPS; n++) {
                     FOR_PAIRS(TAKE)
                 }
             else
 #endif
-#if IS_TOLD
+#if HAS_RANGES
             if (holes == 0u) {
                 uvec2 run[2];
                 UNROLL for (uint r = 0u; r < 2u; r++)
