@@ -388,6 +388,19 @@ static void test_many_rows(const struct backend *backend)
     wnnContextRelease(context);
 }
 
+// In float16 and in float32.
+static void compare_both(const struct backend *backend, const struct form *forms, size_t count)
+{
+    WNNContext context = create_on(backend), reference = create_on(&wnn_backend_reference);
+    REQUIRE(context && reference);
+    for (size_t i = 0; i < count; i++) {
+        compare_form(context, reference, &forms[i], WNNDataType_Float16);
+        compare_form(context, reference, &forms[i], WNNDataType_Float32);
+    }
+    wnnContextRelease(reference);
+    wnnContextRelease(context);
+}
+
 // Rows that see no key have equal weights for all of them if what takes these out is a finite number.
 static void test_unseen(const struct backend *backend)
 {
@@ -399,14 +412,7 @@ static void test_unseen(const struct backend *backend)
         {1, 1, 1, 3, 132, 16, 24, .seed = 19, .mask = MASK_ROWS, .mask_dims = 24, .choice = SEEN,
          .low = -65504},
     };
-    WNNContext context = create_on(backend), reference = create_on(&wnn_backend_reference);
-    REQUIRE(context && reference);
-    for (unsigned i = 0; i < sizeof forms / sizeof forms[0]; i++) {
-        compare_form(context, reference, &forms[i], WNNDataType_Float16);
-        compare_form(context, reference, &forms[i], WNNDataType_Float32);
-    }
-    wnnContextRelease(reference);
-    wnnContextRelease(context);
+    compare_both(backend, forms, sizeof forms / sizeof forms[0]);
 }
 
 // Many keys, whose scores would be half a gigabyte, or that fill a device with one row of the query.
@@ -422,14 +428,7 @@ static void test_long(const struct backend *backend)
         {1, 2, 3, 5, 2500, 64, 64, .seed = 15, .mask = MASK_WINDOW, .mask_dims = 31},
         {2, 1, 1, 600, 640, 16, 24, .seed = 16, .mask = MASK_CAUSAL, .mask_dims = 24},
     };
-    WNNContext context = create_on(backend), reference = create_on(&wnn_backend_reference);
-    REQUIRE(context && reference);
-    for (unsigned i = 0; i < sizeof forms / sizeof forms[0]; i++) {
-        compare_form(context, reference, &forms[i], WNNDataType_Float16);
-        compare_form(context, reference, &forms[i], WNNDataType_Float32);
-    }
-    wnnContextRelease(reference);
-    wnnContextRelease(context);
+    compare_both(backend, forms, sizeof forms / sizeof forms[0]);
 }
 
 static uint32_t band_end, band_window; // row r attends to keys [r + end - window, r + end)
