@@ -26,8 +26,10 @@ static void find_keys(void *argument, size_t first, size_t end)
     for (size_t row = first; row < end; row++) {
         uint32_t *keys = masks->keys + WNN_ATTENDED_NUMBERS * row;
         float greatest = -INFINITY;
-        for (size_t k = 0; k < masks->columns; k++)
-            greatest = fmaxf(greatest, number_at(masks, row * masks->columns + k));
+        for (size_t k = 0; k < masks->columns; k++) {
+            float number = number_at(masks, row * masks->columns + k);
+            greatest = number > greatest ? number : greatest; // gcc 12 crashes for AArch64 on fmaxf() here
+        }
         for (unsigned n = 0; n < WNN_ATTENDED_NUMBERS; n++)
             keys[n] = 0;
         for (uint32_t k = 0; k < masks->columns; k++) {
