@@ -47,16 +47,21 @@ want_clients() {
   command -v npm >/dev/null || want npm
   command -v chromium >/dev/null || want chromium
   want python3-onnx
-  want_modules js/ort
-  want_modules js/litert
 }
 
-# want_models: networks that people use, what computes them elsewhere, and what their inputs are made with.
+# want_models: what the inputs are made with of networks that people use.
 want_models() {
   command -v npm >/dev/null || want nodejs npm
   want python3-onnx python3-numpy python3-pil fonts-dejavu-core espeak-ng
-  want_modules models
-  want_modules bench/peers
+}
+
+# want_peers: what npm has for the tests of both, and the libraries that benchmarks compare with.
+want_peers() {
+  local folder
+  for folder in js/ort js/litert models bench/peers; do
+    want_modules $folder
+  done
+  conformance/bench/peers/install.sh || echo "Tests of the libraries that benchmarks compare with are skipped" >&2
 }
 
 # shellcheck disable=SC2034 # for scripts that source this

@@ -15,7 +15,7 @@ want_clients
 want_models
 want clang-format
 want abigail-tools graphviz libonnx-testdata
-conformance/bench/peers/install.sh || echo "Tests of the libraries that benchmarks compare with are skipped" >&2
+want_peers & # only tests wait for these
 # Models of all operators, for what reads ONNX.
 models=$(dpkg -L libonnx-testdata 2>/dev/null | awk '/\/data$/ && !found++') && export ONNX_MODELS=$models
 failed=()
@@ -74,7 +74,7 @@ trap=-fsanitize-undefined-trap-on-error
 traps="-g1 $trap"
 registers='-fira-region=one -fira-algorithm=priority'
 sanitize=(--buildtype=debugoptimized -Doptimization=1 -Db_lundef=false -Dc_args=-g1)
-build release gcc && check release
+build release gcc && wait && check release
 build plain gcc -Doptimization=1 -Dxnnpack=disabled -Dvulkan=disabled -Dc_args='-DWNN_NON_TEMPORAL_BYTES=1 -DWNN_TABLE_ELEMENTS=1' && check plain --suite=webnn:vectors --suite=webnn:unit
 # gcc compiles the kernels with sanitizers in a third of the time that clang takes, and looks into vectors; clang has libFuzzer.
 build address gcc "${sanitize[@]}" -Db_sanitize=address,undefined -Dc_link_args=$trap \
@@ -86,7 +86,7 @@ configure memory clang "${sanitize[@]}" -Doptimization=2 -Db_sanitize=memory -Dx
   check_some memory --timeout-multiplier=6 'own vectors on cpu' 'random graphs' 'random graphs of edges' cpu_conv_edges \
     cpu_chains cpu_gather cpu_gemm_nbit cpu_int8 cpu_interleave cpu_lanes cpu_movement cpu_rows cpu_winograd
 configure thread gcc "${sanitize[@]}" -Db_sanitize=thread -Dc_args="-g1 $registers" && check_some thread --timeout-multiplier=6 --suite=webnn:threads
-configure coverage gcc --buildtype=debug -Db_coverage=true && check_some coverage --suite=webnn:validation --suite=webnn:coverage
+configure coverage gcc --buildtype=debug -Db_coverage=true -Dc_args=-DWNN_PLAIN && check_some coverage --suite=webnn:validation --suite=webnn:coverage
 if aarch64_root build-test/aarch64-root; then
   configure aarch64 aarch64-linux-gnu-gcc --cross-file build-test/aarch64-root/cross.ini -Dvulkan=disabled &&
     check_some aarch64 --timeout-multiplier=8 'own vectors on cpu' compiler_memory compiler_passes cpu_chains cpu_gemm_nbit \
