@@ -90,20 +90,36 @@ static void free_copy(const void *data, size_t size, void *userdata1, void *user
     free((void *)(uintptr_t)data);
 }
 
-WNNStatus wnn_load_chained(WNNContext context, const WNNChainedStruct *chain, const void *data, size_t size,
-                           WNNGraph *graph, size_t message_size, char *message)
+static WNNStatus load(WNNContext context, const WNNChainedStruct *chain, const void *data, size_t size,
+                      void (*release)(const void *data, size_t size, void *userdata1, void *userdata2),
+                      WNNGraph *graph, size_t message_size, char *message)
 {
     WNNLoadGraphDescriptor descriptor = WNN_LOAD_GRAPH_DESCRIPTOR_INIT;
+    descriptor.nextInChain = chain;
+    descriptor.bytes.data = data;
+    descriptor.bytes.byteLength = size;
+    descriptor.bytes.release = release;
+    return wnnContextLoadGraphSync(context, &descriptor, graph, message_size, message);
+}
+
+void *wnn_aligned_copy(const void *data, size_t size)
+{
     void *copy;
     if (posix_memalign(&copy, 64, size + !size))
         abort();
-    if (size)
-        memcpy(copy, data, size);
-    descriptor.nextInChain = chain;
-    descriptor.bytes.data = copy;
-    descriptor.bytes.byteLength = size;
-    descriptor.bytes.release = free_copy;
-    return wnnContextLoadGraphSync(context, &descriptor, graph, message_size, message);
+    return size ? memcpy(copy, data, size) : copy;
+}
+
+WNNStatus wnn_load_chained(WNNContext context, const WNNChainedStruct *chain, const void *data, size_t size,
+                           WNNGraph *graph, size_t message_size, char *message)
+{
+    return load(context, chain, wnn_aligned_copy(data, size), size, free_copy, graph, message_size, message);
+}
+
+WNNStatus wnn_load_borrowed(WNNContext context, const WNNChainedStruct *chain, const void *data, size_t size,
+                            WNNGraph *graph, size_t message_size, char *message)
+{
+    return load(context, chain, data, size, NULL, graph, message_size, message);
 }
 
 WNNStatus wnn_load_copy(WNNContext context, const void *data, size_t size, WNNGraph *graph,
@@ -307,10 +323,10 @@ size_t wnn_try_spoiled(WNNContext context, const struct serialized *bytes, const
     WNNRecompilable chain = WNN_RECOMPILABLE_INIT;
     chain.chain.next = source ? &source->chain : NULL;
     WNNCompiledGraphInfo info = WNN_COMPILED_GRAPH_INFO_INIT;
-    unsigned char *copy = malloc(bytes->size);
+    unsigned char *copy = wnn_aligned_copy(bytes->data, bytes->size);
     uint64_t state = seed | 1;
     size_t loaded = 0;
-    if (!copy || wnnGetCompiledGraphInfo(bytes->data, bytes->size, &info))
+    if (wnnGetCompiledGraphInfo(bytes->data, bytes->size, &info))
         abort();
     size_t words = ((size_t)info.headBytes - STORED_HEADER_BYTES) / 4,
            transcript = wnn_compiled_recording(bytes->data, bytes->size),
@@ -324,7 +340,7 @@ size_t wnn_try_spoiled(WNNContext context, const struct serialized *bytes, const
             else
                 spoil_word(copy + transcript, recorded_words, &state);
         wnn_seal_compiled(copy, bytes->size);
-        wnn_load_chained(context, &chain.chain, copy, bytes->size, &graph, 0, NULL);
+        wnn_load_borrowed(context, &chain.chain, copy, bytes->size, &graph, 0, NULL);
         if (!graph)
             continue;
         wnn_compute_any(context, graph);

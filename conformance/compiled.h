@@ -32,13 +32,20 @@ WNNStatus wnn_save_chained(WNNGraph graph, const WNNChainedStruct *chain, struct
                            size_t message_size, char *message);
 WNNStatus wnn_save_graph(WNNGraph graph, struct serialized *to, size_t message_size, char *message);
 
+// Aligned as bytes to load should be; to be freed.
+void *wnn_aligned_copy(const void *data, size_t size);
+
 // Loads a copy that is freed with the graph. Checksums are checked.
 WNNStatus wnn_load_chained(WNNContext context, const WNNChainedStruct *chain, const void *data, size_t size,
                            WNNGraph *graph, size_t message_size, char *message);
 WNNStatus wnn_load_copy(WNNContext context, const void *data, size_t size, WNNGraph *graph,
                         size_t message_size, char *message);
 
-// The same, built of what was recorded if need be.
+// The same without a copy: the bytes must not change before the graph is released.
+WNNStatus wnn_load_borrowed(WNNContext context, const WNNChainedStruct *chain, const void *data, size_t size,
+                            WNNGraph *graph, size_t message_size, char *message);
+
+// As wnn_load_copy, built of what was recorded if need be.
 WNNStatus wnn_load_recompiling(WNNContext context, const void *data, size_t size, WNNGraph *graph,
                                size_t message_size, char *message);
 

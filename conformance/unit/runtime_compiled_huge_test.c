@@ -224,22 +224,14 @@ static void test_weights_elsewhere(void)
     REQUIRE(bytes.size < 65536);
     uint64_t before = counters_of(context).allocatedBytes;
     const WNNConstantSource source = {{NULL, WNNSType_ConstantSource}, map_range, &file, NULL};
-    WNNLoadGraphDescriptor descriptor = WNN_LOAD_GRAPH_DESCRIPTOR_INIT;
-    void *copy;
-    REQUIRE(!posix_memalign(&copy, 64, bytes.size));
-    memcpy(copy, bytes.data, bytes.size);
-    descriptor.nextInChain = &source.chain;
-    descriptor.bytes.data = copy;
-    descriptor.bytes.byteLength = bytes.size;
     WNNGraph graph;
-    wnnContextLoadGraphSync(context, &descriptor, &graph, sizeof message, message);
+    wnn_load_chained(context, &source.chain, bytes.data, bytes.size, &graph, sizeof message, message);
     REQUIRE_EQUAL_STR(message, "");
     REQUIRE(counters_of(context).allocatedBytes - before < 1u << 20);
     require_results(context, graph);
     wnnGraphRelease(graph);
     wnnContextRelease(context);
     free(bytes.data);
-    free(copy);
     close(file);
 }
 

@@ -582,19 +582,11 @@ static void require_refused(WNNContext on, const void *data, size_t size, WNNSta
     REQUIRE_CONTAINS(message, part);
 }
 
-static unsigned char *copy_of(const struct serialized *bytes)
-{
-    unsigned char *copy = malloc(bytes->size);
-    REQUIRE(copy);
-    memcpy(copy, bytes->data, bytes->size);
-    return copy;
-}
-
 static void test_refused(void)
 {
     WNNGraph built = build_small(context);
     struct serialized bytes = save(built);
-    unsigned char *copy = copy_of(&bytes);
+    unsigned char *copy = wnn_aligned_copy(bytes.data, bytes.size);
     wnnGraphRelease(built);
     require_refused(other, copy, 0, WNNStatus_TypeError, "do not begin as a compiled graph");
     require_refused(other, copy, 40, WNNStatus_TypeError, "ends within its header");
@@ -761,7 +753,7 @@ static void try(WNNContext on, const unsigned char *data, size_t size)
 {
     WNNGraph graph;
     char message[1024] = "";
-    WNNStatus status = wnn_load_copy(on, data, size, &graph, sizeof message, message);
+    WNNStatus status = wnn_load_borrowed(on, NULL, data, size, &graph, sizeof message, message);
     REQUIRE((status == WNNStatus_Success) == (graph != NULL));
     if (!graph) {
         REQUIRE(message[0]);
@@ -797,7 +789,7 @@ static void test_bits(void)
     size_t head;
     struct serialized bytes = save_small(&head);
     WNNContext limited = create_limited();
-    unsigned char *copy = copy_of(&bytes);
+    unsigned char *copy = wnn_aligned_copy(bytes.data, bytes.size);
     tried.refused = tried.ran = 0;
     size_t step = SANITIZED && !is_cpu() ? 3 : 1;
     for (size_t i = 0; i < bytes.size; i += i < head ? step : 61 * step * step)
@@ -824,7 +816,7 @@ static void test_words(void)
     size_t head, stride = is_cpu() ? 1 : SANITIZED ? 4 : 2;
     struct serialized bytes = save_small(&head);
     WNNContext limited = create_limited();
-    unsigned char *copy = copy_of(&bytes);
+    unsigned char *copy = wnn_aligned_copy(bytes.data, bytes.size);
     for (size_t i = 96; i + 4 <= head; i += 4)
         for (size_t j = (i / 4 + i / 52) % stride; j < sizeof words / sizeof words[0]; j += stride) {
             memcpy(copy + i, &words[j], 4);
@@ -855,7 +847,7 @@ static void test_absent(void)
     WNNCompiledGraphInfo info = WNN_COMPILED_GRAPH_INFO_INIT;
     REQUIRE_EQUAL_INT(wnnGetCompiledGraphInfo(bytes.data, bytes.size, &info), WNNStatus_Success);
     WNNContext limited = create_limited();
-    unsigned char *copy = copy_of(&bytes);
+    unsigned char *copy = wnn_aligned_copy(bytes.data, bytes.size);
     unsigned absent = 0;
     for (size_t i = 96; i + 4 <= info.headBytes; i += 4) {
         memset(copy + i, 0xFF, 4);
@@ -927,13 +919,14 @@ static void test_ends(void)
     size_t head;
     struct serialized bytes = save_small(&head);
     WNNContext limited = create_limited();
+    unsigned char *copy = wnn_aligned_copy(bytes.data, bytes.size);
     for (size_t size = 0; size < bytes.size; size += size < head ? 1 : 64) {
-        unsigned char *copy = copy_of(&bytes);
         require_refused(limited, copy, size, WNNStatus_TypeError, "load: ");
         wnn_seal_compiled(copy, size);
         require_refused(limited, copy, size, WNNStatus_TypeError, "load: ");
-        free(copy);
+        memcpy(copy, bytes.data, bytes.size);
     }
+    free(copy);
     wnnContextRelease(limited);
     free(bytes.data);
 }
@@ -1006,10 +999,8 @@ static unsigned count_asked(const unsigned char *data, size_t size, bool vouched
     WNNContextDescriptor on = WNN_CONTEXT_DESCRIPTOR_INIT;
     WNNLoadGraphDescriptor descriptor = WNN_LOAD_GRAPH_DESCRIPTOR_INIT;
     char message[1024] = "";
-    void *memory;
+    void *memory = wnn_aligned_copy(data, size);
     WNNGraph graph;
-    REQUIRE(!posix_memalign(&memory, 64, size));
-    memcpy(memory, data, size);
     on.threadCount = 1;
     on.cache = &cache;
     WNNContext own = create_described(&on);
@@ -1035,7 +1026,7 @@ static void test_code(void)
     WNNGraph built = build_small(context);
     struct serialized bytes = save(built);
     struct results right = compute(context, built);
-    unsigned char *copy = copy_of(&bytes);
+    unsigned char *copy = wnn_aligned_copy(bytes.data, bytes.size);
     unsigned all = count_asked(bytes.data, bytes.size, false, right);
     fprintf(stderr, "%u shaders\n", all);
     REQUIRE(all > 10);

@@ -176,14 +176,6 @@ static void require_refused(const void *data, size_t size, bool recompiles, WNNS
     REQUIRE_CONTAINS(message, part);
 }
 
-static unsigned char *copy_of(const struct serialized *bytes)
-{
-    unsigned char *copy = malloc(bytes->size);
-    REQUIRE(copy);
-    memcpy(copy, bytes->data, bytes->size);
-    return copy;
-}
-
 // ---------------------------------------------------------------------------------------------------------------
 // Sizes that are not known
 // ---------------------------------------------------------------------------------------------------------------
@@ -254,11 +246,9 @@ static unsigned count_asked(WNNGraph built, const struct serialized *bytes, bool
     WNNContextDescriptor on = WNN_CONTEXT_DESCRIPTOR_INIT;
     WNNLoadGraphDescriptor descriptor = WNN_LOAD_GRAPH_DESCRIPTOR_INIT;
     char message[1024] = "";
-    void *memory;
+    void *memory = wnn_aligned_copy(bytes->data, bytes->size);
     WNNContext own;
     WNNGraph graph;
-    REQUIRE(!posix_memalign(&memory, 64, bytes->size));
-    memcpy(memory, bytes->data, bytes->size);
     on.threadCount = 1;
     on.cache = &cache;
     REQUIRE_EQUAL_INT(wnn_create_context_on(backend, &on, &own), WNNStatus_Success);
@@ -299,14 +289,14 @@ static void test_kinds(void)
 {
     WNNGraph late = build(context, 0, 0), known = build(context, 3, 5);
     struct serialized bytes = save(late);
-    unsigned char *copy = copy_of(&bytes);
+    unsigned char *copy = wnn_aligned_copy(bytes.data, bytes.size);
     copy[12] &= (unsigned char)~STORED_LATE;
     wnn_seal_compiled(copy, bytes.size);
     require_refused(copy, bytes.size, true, WNNStatus_TypeError, "there are no outputs");
     free(copy);
     free(bytes.data);
     bytes = save(known);
-    copy = copy_of(&bytes);
+    copy = wnn_aligned_copy(bytes.data, bytes.size);
     copy[12] |= STORED_LATE;
     wnn_seal_compiled(copy, bytes.size);
     require_refused(copy, bytes.size, true, WNNStatus_TypeError, "there is a plan");
@@ -343,7 +333,7 @@ static void test_recompiled(void)
     for (uint32_t late = 0; late < 2; late++) {
         WNNGraph built = build(context, late ? 0 : 3, late ? 0 : 5);
         struct serialized bytes = save(built);
-        unsigned char *copy = copy_of(&bytes);
+        unsigned char *copy = wnn_aligned_copy(bytes.data, bytes.size);
         WNNCompiledGraphInfo info = WNN_COMPILED_GRAPH_INFO_INIT;
         wnnGetCompiledGraphInfo(copy, bytes.size, &info);
         size_t library = (size_t)((const unsigned char *)info.library.data - copy),
@@ -417,7 +407,7 @@ static void test_refused(void)
 {
     WNNGraph built = build(context, 3, 5);
     struct serialized bytes = save(built);
-    unsigned char *copy = copy_of(&bytes);
+    unsigned char *copy = wnn_aligned_copy(bytes.data, bytes.size);
     size_t transcript = wnn_compiled_recording(bytes.data, bytes.size);
     REQUIRE(transcript < bytes.size && transcript % 64 == 0);
     copy[8] = 9;
@@ -460,7 +450,7 @@ static void test_refused(void)
 static void try_words(WNNContext limited, const struct serialized *bytes, unsigned *refused, unsigned *ran)
 {
     static const uint32_t words[] = {0, 1, 3, 8, 255, 0x7FFFFFFF, 0x80000000, 0x80000001, UINT32_MAX};
-    unsigned char *copy = copy_of(bytes);
+    unsigned char *copy = wnn_aligned_copy(bytes->data, bytes->size);
     size_t transcript = wnn_compiled_recording(bytes->data, bytes->size);
     for (size_t i = transcript; i + 4 <= bytes->size; i += 4)
         for (size_t j = 0; j < sizeof words / sizeof words[0]; j++) {
@@ -503,7 +493,7 @@ static void test_ends(void)
     WNNGraph built = build(context, 0, 0);
     struct serialized bytes = save(built);
     for (size_t size = 0; size < bytes.size; size += 8) {
-        unsigned char *copy = copy_of(&bytes);
+        unsigned char *copy = wnn_aligned_copy(bytes.data, bytes.size);
         require_refused(copy, size, true, WNNStatus_TypeError, "load: ");
         wnn_seal_compiled(copy, size);
         require_refused(copy, size, true, WNNStatus_TypeError, "");
@@ -546,7 +536,8 @@ static void test_memory(void)
     WNNContext own = create_context(NULL, &failing_allocator, false);
     for (uint32_t late = 0; late < 2; late++) {
         WNNGraph built = build(context, late ? 0 : 3, late ? 0 : 5);
-        struct serialized bytes = save(built), later = {copy_of(&bytes), bytes.size, bytes.size};
+        struct serialized bytes = save(built),
+                          later = {wnn_aligned_copy(bytes.data, bytes.size), bytes.size, bytes.size};
         later.data[8] = 9;
         sweep(own, &bytes, &bytes);
         sweep(own, &later, &bytes);

@@ -147,9 +147,7 @@ static void test_loading(void)
     context = create_working(NULL, &cache);
     WNNLoadGraphDescriptor descriptor = WNN_LOAD_GRAPH_DESCRIPTOR_INIT;
     char message[1024] = "";
-    void *memory;
-    REQUIRE(!posix_memalign(&memory, 64, bytes.size));
-    memcpy(memory, bytes.data, bytes.size);
+    void *memory = wnn_aligned_copy(bytes.data, bytes.size);
     descriptor.bytes.data = memory;
     descriptor.bytes.byteLength = bytes.size;
     descriptor.authenticate = wnn_vouch;

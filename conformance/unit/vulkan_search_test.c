@@ -252,10 +252,8 @@ static size_t load_one(struct host *host, const struct serialized *bytes)
     WNNLoadGraphDescriptor descriptor = WNN_LOAD_GRAPH_DESCRIPTOR_INIT;
     struct listener listener = {0};
     char message[1024] = "";
-    void *memory;
+    void *memory = wnn_aligned_copy(bytes->data, bytes->size);
     WNNGraph graph;
-    REQUIRE(!posix_memalign(&memory, 64, bytes->size));
-    memcpy(memory, bytes->data, bytes->size);
     descriptor.bytes.data = memory;
     descriptor.bytes.byteLength = bytes->size;
     descriptor.authenticate = wnn_vouch;

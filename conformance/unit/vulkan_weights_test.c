@@ -261,25 +261,11 @@ static struct serialized save_weightless(void)
     return bytes;
 }
 
-static void free_copy(const void *data, size_t size, void *unused1, void *unused2)
-{
-    (void)size;
-    (void)unused1;
-    (void)unused2;
-    free((void *)(uintptr_t)data);
-}
-
 static WNNStatus try_load(WNNContext context, const struct serialized *bytes, WNNGraph *graph,
                           char message[1024])
 {
-    WNNLoadGraphDescriptor descriptor = WNN_LOAD_GRAPH_DESCRIPTOR_INIT;
-    void *copy;
-    REQUIRE(!posix_memalign(&copy, 64, bytes->size));
-    memcpy(copy, bytes->data, bytes->size);
-    descriptor.nextInChain = &source.chain;
-    descriptor.bytes = (WNNExternalBytes){NULL, copy, bytes->size, free_copy, NULL, NULL};
     message[0] = 0;
-    return wnnContextLoadGraphSync(context, &descriptor, graph, 1024, message);
+    return wnn_load_chained(context, &source.chain, bytes->data, bytes->size, graph, 1024, message);
 }
 
 static void test_peak_of_load(void)
