@@ -431,6 +431,24 @@ static void test_long(const struct backend *backend)
     compare_both(backend, forms, sizeof forms / sizeof forms[0]);
 }
 
+// Few rows of the query for each key, of one head or of several, which share what they compute in many ways.
+static void test_few_rows(const struct backend *backend)
+{
+    static const struct form forms[] = {
+        {1, 2, 1, 1, 1500, 64, 64, .seed = 21},
+        {1, 1, 1, 1, 777, 256, 8, .seed = 22, .mask = MASK_ANY, .mask_dims = 16},
+        {1, 2, 2, 1, 700, 128, 128, .share = SHARE_EXPAND, .seed = 23},
+        {1, 1, 3, 1, 600, 64, 72, .share = SHARE_EXPAND, .seed = 24, .mask = MASK_ANY, .mask_dims = 31},
+        {1, 1, 4, 1, 900, 128, 128, .share = SHARE_DIMENSION, .seed = 25},
+        {2, 1, 1, 5, 513, 40, 36, .seed = 26, .mask = MASK_ANY, .mask_dims = 24},
+        {1, 1, 7, 1, 640, 80, 80, .share = SHARE_EXPAND, .seed = 27, .permuted = true},
+        {1, 1, 2, 4, 800, 128, 96, .share = SHARE_EXPAND, .seed = 28, .mask = MASK_CAUSAL, .mask_dims = 24},
+        {1, 1, 4, 3, 400, 8, 256, .share = SHARE_EXPAND, .seed = 29},
+        {1, 1, 1, 16, 500, 256, 256, .seed = 30, .mask = MASK_ROWS, .mask_dims = 24, .zeros = true},
+    };
+    compare_both(backend, forms, sizeof forms / sizeof forms[0]);
+}
+
 static uint32_t band_end, band_window; // row r attends to keys [r + end - window, r + end)
 static unsigned bands;
 
@@ -567,6 +585,7 @@ int main(int argc, char **argv)
     CASE(test_random(backend, on_vulkan ? 24 : 160, 1));
     CASE(test_long(backend));
     CASE(test_many_rows(backend));
+    CASE(test_few_rows(backend));
     CASE(test_unseen(backend));
     CASE(test_bands(backend, on_vulkan ? 8 : 60, 4));
     if (!on_vulkan) {
@@ -577,6 +596,8 @@ int main(int argc, char **argv)
         CASE(test_bands(find_backend("vulkan-minimal"), 12, 5));
         CASE(test_bands(find_backend("vulkan-matrices"), 8, 6));
         CASE(test_bands(find_backend("vulkan-places-hidden"), 4, 7));
+        CASE(test_few_rows(find_backend("vulkan-minimal")));
+        CASE(test_few_rows(find_backend("vulkan-matrices")));
         CASE(test_unseen(find_backend("vulkan-minimal")));
         CASE(test_unseen(find_backend("vulkan-matrices")));
         CASE(test_unseen(find_backend("vulkan-places-hidden")));

@@ -2,7 +2,7 @@
 //
 // Attention whose scores never leave a work group: it has some rows of the query, and goes over the keys and
 // values. Where rows are too few to keep the device busy, several work groups share the keys, and a second
-// dispatch joins what they have left.
+// dispatch, or the last of them, joins their partial results.
 
 #include "vulkan/ops/attention_tiles.h"
 
@@ -13,9 +13,10 @@
 enum {
     MAX_SIZE = 256, // of a row of the query, and of the result
     MAX_FEW_ROWS = 16,
-    MIN_SPLIT = 128, // keys
+    MAX_ROWS_WITHOUT_UNITS = 4, // which matrix units are no faster with; an H200 has been measured
+    MIN_SPLIT = 128,            // keys
     MIN_UNITS_SPLIT =
-        384, // of which matrix units take as long as what joins two splits; an H200 has been measured
+        384, // of which matrix units take as long as what joins two splits of many rows; likewise
     MAX_SPLITS = 64,
     MAX_ROUNDS = 256, // of lavapipe
     MAX_EMULATED_ROUNDS = 12,
@@ -24,10 +25,15 @@ enum {
     FEW_INVOCATIONS = GPU_MIN_INVOCATIONS,
     WIDE_INVOCATIONS = 512,
     MINIMAL_INVOCATIONS = 32, // tests
-    FEW_LANES = 8,            // that share a key
-    FEW_PIECES = 16,          // of the scores of a row,
-    JOINED_PIECES = 32,       // whose sums go from one invocation to the other
-    WIDE_ROUNDS = 2           // of which a second dispatch would cost more
+    FEW_LANES = 8,            // that share a key at least, if there are as many,
+    MAX_FEW_LANES = 32,       // and at most
+    MAX_FEW_PARTS = 2,        // of a value, and
+    MAX_FEW_SUMS = 32,        // quads of sums of all rows that an invocation has rather than another lane
+    MAX_FEW_QUADS = 16,       // that it reads at a time
+    MAX_FEW_SCORES = 32,      // of an invocation at a time
+    MAX_FEW_KEYS = 8,
+    MAX_PARTIAL_BYTES = 16 << 10,
+    WIDE_ROUNDS = 2 // of which a second dispatch would cost more
 };
 
 // An invocation has tm rows and tn keys of ty * tm and tx * tn.
@@ -128,31 +134,53 @@ static uint32_t processors_of(const struct capabilities *can)
                                                                  : 128;
 }
 
-// Work groups of so many invocations. Sums of lanes that share a key go from one to the other, so that
-// without shuffles an invocation has its own.
+// The least that is no less.
+static uint32_t power_of_two(uint32_t x)
+{
+    uint32_t power = 1;
+    while (power < x)
+        power *= 2;
+    return power;
+}
+
+// Work groups of so many invocations. Lanes are so many that each has few sums of all rows.
 static bool choose_few_of(const struct capabilities *can, const struct attention_matrices *m,
                           uint32_t invocations, struct attention_schedule *schedule)
 {
     const struct attention *a = m->attention;
-    uint32_t lanes = 1, pieces = 1;
-    while (2 * lanes <= FEW_LANES && 2 * lanes <= can->shuffles && 2 * lanes <= quads_of(a->depth))
+    uint32_t lanes = 1, rows = power_of_two(m->rows),
+             most = can->shuffles > 1 && can->shuffles < MAX_FEW_LANES ? can->shuffles : MAX_FEW_LANES;
+    while (2 * lanes <= most && lanes < most_quads(a) &&
+           (lanes < FEW_LANES || wnn_divide_up(most_quads(a), lanes) > MAX_FEW_PARTS ||
+            m->rows * wnn_divide_up(quads_of(a->width), lanes) > MAX_FEW_SUMS))
         lanes *= 2;
-    uint32_t most = lanes == 1 ? FEW_PIECES : can->shuffles < JOINED_PIECES ? can->shuffles : JOINED_PIECES;
-    while (2 * pieces <= most && 2 * pieces * m->rows <= invocations)
-        pieces *= 2;
-    uint32_t keys = lanes == 1 ? invocations : invocations / 2;
-    uint64_t shared =
-                 16 * (uint64_t)m->rows * quads_of(a->depth) + 4 * (uint64_t)m->rows * (keys + pieces + 1),
-             joined = shared < can->shared_bytes ? (can->shared_bytes - shared) / (16 * invocations) : 0;
+    bool joins = can->shuffles >= lanes;
+    uint32_t widths = wnn_divide_up(quads_of(a->width), lanes),
+             at_once = MAX_FEW_QUADS / (wnn_divide_up(quads_of(a->depth), lanes) + widths),
+             joined = joins && can->shuffles < invocations ? can->shuffles
+                      : joins                              ? invocations
+                                                           : lanes;
+    at_once = at_once > MAX_FEW_SCORES / rows ? MAX_FEW_SCORES / rows
+              : at_once > MAX_FEW_KEYS        ? MAX_FEW_KEYS
+                                              : at_once;
+    at_once = at_once < 1 || !joins ? 1 : power_of_two(at_once / 2 + 1); // the greatest that is no more
+    // Partial results of groups: greatest scores, sums of weights and of values; and products of lanes.
+    uint32_t groups = invocations / joined;
+    uint64_t shared = 16 * (uint64_t)m->rows * quads_of(a->depth) +
+                      4 * (uint64_t)rows * (2 * groups + (joins ? 0 : at_once * invocations)),
+             row = 16 * (uint64_t)groups * lanes * widths,
+             free = shared < can->shared_bytes ? can->shared_bytes - shared : 0,
+             partial = (free < MAX_PARTIAL_BYTES ? free : MAX_PARTIAL_BYTES) / row;
+    partial = partial == 0 && free >= row ? 1 : partial;
     *schedule = (struct attention_schedule){.kernel = ATTENTION_FEW,
                                             .tile_rows = m->rows,
-                                            .tile_keys = keys,
+                                            .tile_keys = invocations / lanes * at_once,
                                             .lanes = lanes,
-                                            .pieces = pieces,
-                                            .joined_rows = joined < m->rows ? (uint32_t)joined : m->rows,
+                                            .keys_at_once = at_once,
+                                            .joined = joined,
+                                            .partial_rows = partial < m->rows ? (uint32_t)partial : m->rows,
                                             .invocations = invocations};
-    return m->rows * pieces <= invocations && quads_of(a->width) <= invocations && joined > 0 &&
-           invocations <= can->invocations;
+    return partial > 0 && lanes <= invocations && invocations <= can->invocations;
 }
 
 // What waits for memory is more at a time.
@@ -183,8 +211,9 @@ static bool choose_kernel(const struct gpu *gpu, const struct attention_matrices
                           struct attention_schedule *schedule)
 {
     const struct capabilities *can = &gpu->can;
-    if ((!can->always_matrices && choose_few(can, m, schedule)) ||
-        wnn_choose_attention_units(gpu, m, schedule) || choose_few(can, m, schedule))
+    bool is_few = m->rows <= MAX_ROWS_WITHOUT_UNITS && !can->always_matrices;
+    if ((is_few && choose_few(can, m, schedule)) || wnn_choose_attention_units(gpu, m, schedule) ||
+        choose_few(can, m, schedule))
         return true;
     for (unsigned i = 0; i < sizeof tiles / sizeof tiles[0]; i++) {
         const struct tile *tile = &tiles[i];
@@ -246,8 +275,9 @@ static bool choose(const struct gpu *gpu, const struct attention_matrices *m,
     uint64_t splits = schedule->whole || groups >= wanted / 2 ? 1 : wanted / groups;
     uint32_t enough = can->minimal || can->always_matrices
                           ? wnn_divide_up(a->columns, 2 * schedule->tile_keys)
-                      : schedule->kernel == ATTENTION_UNITS ? a->columns / MIN_UNITS_SPLIT
-                                                            : wnn_divide_up(a->columns, MIN_SPLIT);
+                      : schedule->kernel == ATTENTION_UNITS && m->rows > MAX_FEW_ROWS
+                          ? a->columns / MIN_UNITS_SPLIT
+                          : wnn_divide_up(a->columns, MIN_SPLIT);
     splits = splits > most ? most : splits;
     splits = splits > enough ? enough : splits;
     splits = splits > MAX_SPLITS ? MAX_SPLITS : splits < 1 ? 1 : splits;
@@ -298,10 +328,16 @@ bool wnn_tiles_skip_keys(const struct gpu *gpu, const struct attention *a, size_
     return a->columns >= (sharing > 1 ? MIN_SHARED_KEYS : MIN_KEYS);
 }
 
-// Behind the sums of the splits: the greatest score and the sum of the weights of each row.
+// Behind the sums of the splits, of whole quads: the greatest score and the sum of the weights of each row.
 static size_t statistics_at(const struct attention_matrices *m, const struct attention_schedule *schedule)
 {
-    return wnn_aligned(elements_of(m) * schedule->splits * sizeof(float));
+    return wnn_aligned((size_t)m->count * m->rows * quads_of(m->attention->width) * 4 * schedule->splits *
+                       sizeof(float));
+}
+
+static size_t statistics_bytes(const struct attention_matrices *m, const struct attention_schedule *schedule)
+{
+    return 2 * sizeof(float) * m->count * m->rows * schedule->splits;
 }
 
 size_t wnn_scratch_of_tiles(const struct gpu *gpu, const struct attention *a)
@@ -310,7 +346,7 @@ size_t wnn_scratch_of_tiles(const struct gpu *gpu, const struct attention *a)
     struct attention_schedule schedule;
     if (!choose(gpu, &m, &schedule) || !schedule.partial)
         return 0;
-    return statistics_at(&m, &schedule) + 2 * sizeof(float) * m.count * m.rows * schedule.splits;
+    return statistics_at(&m, &schedule) + statistics_bytes(&m, &schedule);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -455,27 +491,25 @@ static void add_mask(struct shader *shader, const struct attention_matrices *m, 
     wnn_shader_text(shader, "#define masked(x, at) masked_by(x, mask_number(at))\n");
 }
 
-// begin_row(matrix, m, top, sum, first) is what write_quad(row, q, x) takes for each quad of a row's sums;
-// `first`: of the invocations that have a piece of the row, this one is to note the statistics.
-static void add_results(struct shader *shader, const struct attention_matrices *m,
-                        const struct attention_schedule *schedule)
+// To where the result is, or one split behind the other.
+static void write_rows(struct shader *shader, const struct attention_matrices *m,
+                       const struct attention_schedule *schedule, bool partial)
 {
     struct lowering *lowering = shader->lowering;
     const struct attention *a = m->attention;
-    enum attention_operand operand = schedule->partial ? PARTIAL : OUT;
+    enum attention_operand operand = partial ? PARTIAL : OUT;
     struct tensor partials = wnn_scratch(lowering, 0, WNNDataType_Float32, elements_of(m) * schedule->splits),
                   statistics = wnn_scratch(lowering, statistics_at(m, schedule), WNNDataType_Float32,
                                            2 * (size_t)m->count * m->rows * schedule->splits);
-    const struct tensor *out = schedule->partial ? &partials : &lowering->out[0];
+    const struct tensor *out = partial ? &partials : &lowering->out[0];
     bool quads = wnn_shader_has_quads(lowering, out) && wnn_attention_divides(m, operand, a->width, 4);
     wnn_map_attention(shader, "out", m, operand);
     if (quads)
         wnn_shader_output_quads(shader, out);
     wnn_shader_output(shader, out, FORM_VALUE, NULL);
-    unsigned k = schedule->partial ? wnn_shader_bind(shader, &statistics.region, true) : 0;
-    wnn_shader_text(shader, "struct attended { uint at; float share; };\n"
-                            "attended begin_row(uint matrix, uint m, float top, float sum, bool first)\n{\n");
-    if (schedule->partial)
+    unsigned k = partial ? wnn_shader_bind(shader, &statistics.region, true) : 0;
+    wnn_shader_text(shader, "attended begin_row(uint matrix, uint m, float top, float sum, bool first)\n{\n");
+    if (partial)
         wnn_shader_text(shader,
                         "uint row = (gl_WorkGroupID.y * %uu + matrix) * ROWS + m;\nif (first) {\n"
                         "s%u(2u * row, floatBitsToUint(top));\ns%u(2u * row + 1u, floatBitsToUint(sum));\n}\n"
@@ -496,6 +530,31 @@ static void add_results(struct shader *shader, const struct attention_matrices *
                         "for (uint w = 0u; w < PER; w++)\nput(word, w, x[e + w] * row.share);\n"
                         "store((row.at + (4u * q + e) * %uu) / PER, word);\n}\n}\n",
                         m->columns[operand]);
+}
+
+// begin_row(matrix, m, top, sum, first) is what write_quad(row, q, x) takes for each quad of a row's sums;
+// `first`: of the invocations that have a piece of the row, this one is to note the statistics. Behind all
+// rows a kernel has JOIN_SPLITS(matrix).
+static void add_results(struct shader *shader, const struct attention_matrices *m,
+                        const struct attention_schedule *schedule)
+{
+    wnn_shader_text(shader, "struct attended { uint at; float share; };\n");
+    if (!schedule->joins) {
+        write_rows(shader, m, schedule, schedule->partial);
+        wnn_shader_text(shader, "#define JOIN_SPLITS(matrix)\n");
+        return;
+    }
+    size_t statistics = statistics_at(m, schedule), bytes = statistics + statistics_bytes(m, schedule);
+    struct tensor partials = wnn_scratch(shader->lowering, 0, WNNDataType_Float32, bytes / sizeof(float));
+    wnn_shader_splits(shader, &partials.region, true, (size_t)m->count * schedule->row_tiles);
+    wnn_shader_number(shader, "MATRIX_COUNT", m->count);
+    wnn_shader_number(shader, "SPLITS", schedule->splits);
+    wnn_shader_number(shader, "ROW_TILES", schedule->row_tiles);
+    wnn_shader_number(shader, "TILE_ROWS", schedule->tile_rows);
+    wnn_shader_define(shader, "LOCAL_SIZE", "%uu", shader->local_size);
+    wnn_shader_number(shader, "STATISTICS", (uint32_t)(statistics / sizeof(float)));
+    write_rows(shader, m, schedule, false);
+    wnn_shader_include(shader, "attention_splits");
 }
 
 static void describe(struct shader *shader, const struct attention_matrices *m,
@@ -573,20 +632,21 @@ void wnn_shader_join_ranges(struct shader *shader, const struct attention_matric
 static void describe_few(struct shader *shader, const struct attention_matrices *m,
                          const struct attention_schedule *schedule)
 {
-    uint32_t groups = schedule->invocations / quads_of(m->attention->width), half = 1;
-    while (2 * half < groups)
-        half *= 2;
+    // Lanes share weights if there are as many; each has some of one row, or those of whole rows.
+    uint32_t lanes = schedule->lanes, rows = power_of_two(m->rows);
+    bool joins = shader->lowering->gpu->can.shuffles >= lanes,
+         shares = joins && lanes > 1 && rows * schedule->keys_at_once >= lanes;
     shader->local_size = schedule->invocations;
-    if (schedule->lanes > 1)
+    if (joins)
         shader->extensions = shuffle_extensions;
     wnn_shader_define(shader, "INVOCATIONS", "%uu", schedule->invocations);
-    wnn_shader_define(shader, "HALF_GROUPS", "%uu", groups > 1 ? half : 0);
-    wnn_shader_define(shader, "JOINS", "%d", schedule->lanes > 1);
-    wnn_shader_number(shader, "LANES", schedule->lanes);
-    wnn_shader_define(shader, "JOINS_PIECES", "%d", schedule->lanes > 1);
-    wnn_shader_define(shader, "JOINED_ROWS", "%uu", schedule->joined_rows);
-    wnn_shader_number(shader, "PIECES", schedule->pieces);
-    wnn_shader_number(shader, "BC", schedule->tile_keys);
+    wnn_shader_define(shader, "JOINS", "%d", joins);
+    wnn_shader_define(shader, "SHARES", "%d", shares);
+    wnn_shader_number(shader, "LANES", lanes);
+    wnn_shader_number(shader, "PAIR_ROWS", shares ? rows : m->rows);
+    wnn_shader_number(shader, "KEYS_AT_ONCE", schedule->keys_at_once);
+    wnn_shader_number(shader, "JOINED", schedule->joined);
+    wnn_shader_define(shader, "PARTIAL_ROWS", "%uu", schedule->partial_rows);
     add_operands(shader, m);
 }
 
@@ -656,6 +716,10 @@ void wnn_lower_tiles(struct lowering *lowering, const struct attention *a)
     struct shader shader;
     if (!choose(lowering->gpu, &m, &schedule))
         return;
+    // Another dispatch writes words that belong to two work groups.
+    struct tensor partials = wnn_scratch(lowering, 0, WNNDataType_Float32, elements_of(&m) * schedule.splits);
+    schedule.joins = schedule.splits > 1 && !is_odd(&m) && wnn_shader_can_count(lowering) &&
+                     wnn_shader_has_quads(lowering, &partials);
     static const struct {
         const char *family;
         void (*describe)(struct shader *shader, const struct attention_matrices *m,
@@ -669,6 +733,6 @@ void wnn_lower_tiles(struct lowering *lowering, const struct attention *a)
     add_results(&shader, &m, &schedule);
     struct grid grid = grid_of(&m, &schedule);
     wnn_shader_end_grid(&shader, grid.x, grid.y, grid.z);
-    if (schedule.partial)
+    if (schedule.partial && !schedule.joins)
         join_splits(lowering, &m, &schedule);
 }

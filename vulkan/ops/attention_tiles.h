@@ -40,13 +40,14 @@ struct attention_schedule {
     } kernel;
     uint32_t tile_rows, tile_keys;     // of a work group, at a time
     uint32_t row_tiles, splits, split; // so many keys each
-    bool partial;                      // the results go through scratch memory
+    bool partial;                      // the results go through scratch memory,
+    bool joins;                        // where the last split of a matrix takes them from
     const void *tile;                  // of ATTENTION_TILES
     uint32_t subgroup_rows;            // on matrix units
-    // Of few rows: invocations of a work group, and of these that share a key, and scores of a row; and
-    // whether keys are not to be split, however few work groups there are.
-    uint32_t invocations, lanes, pieces;
-    uint32_t joined_rows; // whose sums lie in shared memory at once
+    // Of few rows: invocations of a work group, how many of these share a key, how many keys they read at a
+    // time, how many join their results by shuffles, and rows of partial results in shared memory at once;
+    // and whether keys are not to be split, however few work groups there are.
+    uint32_t invocations, lanes, keys_at_once, joined, partial_rows;
     bool whole;
 };
 

@@ -10,7 +10,7 @@ enum {
     MAX_REGISTERS = 208, // of an invocation, for what lasts as long as a round
     PROCESSORS = 132,    // of an H200
     FITTED_SIZE = 128,   // a row of the query and one of the result, where times were fitted
-    MIN_SIZE = 16,       // rows, keys, and what is in a row
+    MIN_SIZE = 16,       // keys, and what is in a row; and rows where places are not known
     PLACES = 8           // elements of a matrix that an invocation has, where places are known
 };
 
@@ -157,8 +157,8 @@ static double cost_of(const struct capabilities *can, const struct attention_mat
 static bool is_worth_it(const struct capabilities *can, const struct attention_matrices *m)
 {
     const struct attention *a = m->attention;
-    return can->always_matrices ||
-           (m->rows >= MIN_SIZE && a->columns >= MIN_SIZE && a->depth >= MIN_SIZE && a->width >= MIN_SIZE);
+    return can->always_matrices || ((can->known_places || m->rows >= MIN_SIZE) && a->columns >= MIN_SIZE &&
+                                    a->depth >= MIN_SIZE && a->width >= MIN_SIZE);
 }
 
 // Keys of a round: in as many rounds as there must be, all have as many. It is what fits() asks for.

@@ -200,25 +200,6 @@ static bool reads_past_cache(const struct product *p, const struct cooperative_s
            groups <= PAST_ROUNDS * COOPERATIVE_PROCESSORS;
 }
 
-// What the splits leave, and how many of a tile are done: sums_word(i), sums_quad(i), counters_word(i).
-static void add_sums(struct shader *shader, const struct product *p,
-                     const struct cooperative_schedule *schedule, const struct tensor *sums, bool quads)
-{
-    size_t tiles = (size_t)schedule->tiles_m * schedule->tiles_n * p->matrices;
-    struct region counters = wnn_program_counters(shader->lowering->program, tiles);
-    unsigned k = shader->binding_count;
-    wnn_shader_words(shader, "sums", &sums->region);
-    if (quads)
-        wnn_shader_text(
-            shader,
-            "layout(std430, set = 0, binding = %u) coherent buffer Sums { uvec4 sums_quads[]; };\n"
-            "#define sums_quad(at) sums_quads[(base%u >> 2) + ((at) >> 2)]\n",
-            k, k);
-    wnn_shader_words(shader, "counters", &counters);
-    wnn_shader_number(shader, "SPLITS", schedule->splits);
-    wnn_shader_define(shader, "READ_AT_ONCE", "%uu", wnn_cooperative_reads(&schedule->tile));
-}
-
 // `sums`: scratch memory of splits, or NULL.
 static void multiply(struct lowering *lowering, const struct product *p,
                      const struct cooperative_schedule *schedule, const struct tensor *sums)
@@ -300,7 +281,10 @@ static void multiply(struct lowering *lowering, const struct product *p,
                            (half && reads_as_much(lowering->fused, out->count)));
     wnn_shader_define(&shader, "LARGE_END", "%d", large || (g && !half));
     if (schedule->sums_inside)
-        add_sums(&shader, p, schedule, sums, quads);
+        wnn_shader_splits(&shader, &sums->region, quads,
+                          (size_t)schedule->tiles_m * schedule->tiles_n * p->matrices);
+    wnn_shader_number(&shader, "SPLITS", schedule->splits);
+    wnn_shader_define(&shader, "READ_AT_ONCE", "%uu", wnn_cooperative_reads(&schedule->tile));
     if (quads)
         wnn_shader_output_quads(&shader, out);
     wnn_shader_output(&shader, out, FORM_VALUE, whole ? lowering->fused : NULL);
@@ -350,14 +334,6 @@ static const char *find_fault(const struct gpu *gpu, const struct product *p)
         wnn_shader_bindings(gpu, p->b->region.bytes) != 1)
         return "an operand is larger than what shaders can see of a buffer";
     return NULL;
-}
-
-// Whether work groups can be counted, by counters that a shader sees beside all else.
-static bool can_count(const struct lowering *lowering)
-{
-    const struct gpu *gpu = lowering->gpu;
-    return lowering->program->counters && wnn_shader_bindings(gpu, lowering->scratch.bytes) == 1 &&
-           wnn_shader_node_bindings(gpu, lowering->node) < gpu->can.buffers;
 }
 
 bool wnn_units_pair(const struct gpu *gpu, const struct node *node)
@@ -483,7 +459,7 @@ bool wnn_lower_cooperative(struct lowering *lowering, const struct product *p)
     struct cooperative_operands with = operands_of(p, type, paired);
     with.reads = reads_as_much(lowering->fused, p->out->count);
     with.beside = wnn_cooperative_time(lowering->work_beside, with.half);
-    with.counts = !odd && can_count(lowering);
+    with.counts = !odd && wnn_shader_can_count(lowering);
     all.inner = depth_of(p, with.half);
     size_t scratch = paired ? 1 : lowering->scratch.bytes / sizeof(float) / p->out->count;
     struct cooperative_schedule schedules[SEARCH_WAYS];

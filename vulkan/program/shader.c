@@ -590,6 +590,27 @@ void wnn_shader_words(struct shader *shader, const char *name, const struct regi
     wnn_shader_text(shader, "#define %s_word(i) b%u[base%u + (i)]\n", name, k, k);
 }
 
+bool wnn_shader_can_count(const struct lowering *lowering)
+{
+    const struct gpu *gpu = lowering->gpu;
+    return lowering->program->counters && wnn_shader_bindings(gpu, lowering->scratch.bytes) == 1 &&
+           wnn_shader_node_bindings(gpu, lowering->node) < gpu->can.buffers;
+}
+
+void wnn_shader_splits(struct shader *shader, const struct region *sums, bool quads, size_t counters)
+{
+    struct region counted = wnn_program_counters(shader->lowering->program, counters);
+    unsigned k = shader->binding_count;
+    wnn_shader_words(shader, "sums", sums);
+    if (quads)
+        wnn_shader_text(
+            shader,
+            "layout(std430, set = 0, binding = %u) coherent buffer Sums { uvec4 sums_quads[]; };\n"
+            "#define sums_quad(at) sums_quads[(base%u >> 2) + ((at) >> 2)]\n",
+            k, k);
+    wnn_shader_words(shader, "counters", &counted);
+}
+
 void wnn_shader_finish(struct shader *shader, const struct fused *fused)
 {
     if (!fused) {

@@ -163,4 +163,5 @@ void main()
                     write_quad(row, tx + c * TX, mixed[i][c]);
         }
     }
+    JOIN_SPLITS(matrix)
 }

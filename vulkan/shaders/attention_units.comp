@@ -550,5 +550,6 @@ void main()
             }
         }
     }
+    JOIN_SPLITS(matrix)
 }
 #endif
