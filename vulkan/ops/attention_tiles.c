@@ -562,9 +562,11 @@ static void describe(struct shader *shader, const struct attention_matrices *m,
 {
     const struct attention *a = m->attention;
     bool half = a->type == WNNDataType_Float16, powers = schedule->kernel == ATTENTION_UNITS;
+    const struct capabilities *can = &shader->lowering->gpu->can;
     // Arrays of matrices are indexed by constants only. Drivers for processors take long to unroll as much.
-    bool emulated = powers && shader->lowering->gpu->can.matrix_units == MATRIX_UNITS_EMULATED;
-    wnn_shader_define(shader, "UNROLL", "%s", emulated ? "[[dont_unroll]]" : "[[unroll]]");
+    bool compiled =
+        can->type != VK_PHYSICAL_DEVICE_TYPE_CPU && !(powers && can->matrix_units == MATRIX_UNITS_EMULATED);
+    wnn_shader_define(shader, "UNROLL", "%s", compiled ? "[[unroll]]" : "[[dont_unroll]]");
     wnn_shader_number(shader, "ROWS", m->rows);
     wnn_shader_number(shader, "KEYS", a->columns);
     wnn_shader_number(shader, "DEPTH", a->depth);
