@@ -565,7 +565,7 @@ static void describe(struct shader *shader, const struct attention_matrices *m,
     const struct capabilities *can = &shader->lowering->gpu->can;
     // Arrays of matrices are indexed by constants only. Drivers for processors take long to unroll as much.
     bool compiled =
-        can->type != VK_PHYSICAL_DEVICE_TYPE_CPU && !(powers && can->matrix_units == MATRIX_UNITS_EMULATED);
+        powers ? can->matrix_units != MATRIX_UNITS_EMULATED : can->type != VK_PHYSICAL_DEVICE_TYPE_CPU;
     wnn_shader_define(shader, "UNROLL", "%s", compiled ? "[[unroll]]" : "[[dont_unroll]]");
     wnn_shader_number(shader, "ROWS", m->rows);
     wnn_shader_number(shader, "KEYS", a->columns);
