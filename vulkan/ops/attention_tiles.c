@@ -335,9 +335,26 @@ static size_t statistics_at(const struct attention_matrices *m, const struct att
                        sizeof(float));
 }
 
-static size_t statistics_bytes(const struct attention_matrices *m, const struct attention_schedule *schedule)
+static size_t statistics_of(const struct attention_matrices *m, const struct attention_schedule *schedule)
 {
-    return 2 * sizeof(float) * m->count * m->rows * schedule->splits;
+    return 2 * (size_t)m->count * m->rows * schedule->splits;
+}
+
+static size_t scratch_of(const struct attention_matrices *m, const struct attention_schedule *schedule)
+{
+    return statistics_at(m, schedule) + statistics_of(m, schedule) * sizeof(float);
+}
+
+static struct tensor partials_in(struct lowering *lowering, const struct attention_matrices *m,
+                                 const struct attention_schedule *schedule)
+{
+    return wnn_scratch(lowering, 0, WNNDataType_Float32, elements_of(m) * schedule->splits);
+}
+
+static struct tensor statistics_in(struct lowering *lowering, const struct attention_matrices *m,
+                                   const struct attention_schedule *schedule)
+{
+    return wnn_scratch(lowering, statistics_at(m, schedule), WNNDataType_Float32, statistics_of(m, schedule));
 }
 
 size_t wnn_scratch_of_tiles(const struct gpu *gpu, const struct attention *a)
@@ -346,7 +363,7 @@ size_t wnn_scratch_of_tiles(const struct gpu *gpu, const struct attention *a)
     struct attention_schedule schedule;
     if (!choose(gpu, &m, &schedule) || !schedule.partial)
         return 0;
-    return statistics_at(&m, &schedule) + statistics_bytes(&m, &schedule);
+    return scratch_of(&m, &schedule);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -498,9 +515,8 @@ static void write_rows(struct shader *shader, const struct attention_matrices *m
     struct lowering *lowering = shader->lowering;
     const struct attention *a = m->attention;
     enum attention_operand operand = partial ? PARTIAL : OUT;
-    struct tensor partials = wnn_scratch(lowering, 0, WNNDataType_Float32, elements_of(m) * schedule->splits),
-                  statistics = wnn_scratch(lowering, statistics_at(m, schedule), WNNDataType_Float32,
-                                           2 * (size_t)m->count * m->rows * schedule->splits);
+    struct tensor partials = partials_in(lowering, m, schedule),
+                  statistics = statistics_in(lowering, m, schedule);
     const struct tensor *out = partial ? &partials : &lowering->out[0];
     bool quads = wnn_shader_has_quads(lowering, out) && wnn_attention_divides(m, operand, a->width, 4);
     wnn_map_attention(shader, "out", m, operand);
@@ -539,20 +555,19 @@ static void add_results(struct shader *shader, const struct attention_matrices *
                         const struct attention_schedule *schedule)
 {
     wnn_shader_text(shader, "struct attended { uint at; float share; };\n");
-    if (!schedule->joins) {
+    if (!schedule->joins_splits) {
         write_rows(shader, m, schedule, schedule->partial);
         wnn_shader_text(shader, "#define JOIN_SPLITS(matrix)\n");
         return;
     }
-    size_t statistics = statistics_at(m, schedule), bytes = statistics + statistics_bytes(m, schedule);
-    struct tensor partials = wnn_scratch(shader->lowering, 0, WNNDataType_Float32, bytes / sizeof(float));
-    wnn_shader_splits(shader, &partials.region, true, (size_t)m->count * schedule->row_tiles);
+    struct tensor all =
+        wnn_scratch(shader->lowering, 0, WNNDataType_Float32, scratch_of(m, schedule) / sizeof(float));
+    wnn_shader_splits(shader, &all.region, true, schedule->splits, (size_t)m->count * schedule->row_tiles);
     wnn_shader_number(shader, "MATRIX_COUNT", m->count);
-    wnn_shader_number(shader, "SPLITS", schedule->splits);
     wnn_shader_number(shader, "ROW_TILES", schedule->row_tiles);
     wnn_shader_number(shader, "TILE_ROWS", schedule->tile_rows);
     wnn_shader_define(shader, "LOCAL_SIZE", "%uu", shader->local_size);
-    wnn_shader_number(shader, "STATISTICS", (uint32_t)(statistics / sizeof(float)));
+    wnn_shader_number(shader, "STATISTICS", (uint32_t)(statistics_at(m, schedule) / sizeof(float)));
     write_rows(shader, m, schedule, false);
     wnn_shader_include(shader, "attention_splits");
 }
@@ -563,10 +578,10 @@ static void describe(struct shader *shader, const struct attention_matrices *m,
     const struct attention *a = m->attention;
     bool half = a->type == WNNDataType_Float16, powers = schedule->kernel == ATTENTION_UNITS;
     const struct capabilities *can = &shader->lowering->gpu->can;
-    // Arrays of matrices are indexed by constants only. Drivers for processors take long to unroll as much.
-    bool compiled =
-        powers ? can->matrix_units != MATRIX_UNITS_EMULATED : can->type != VK_PHYSICAL_DEVICE_TYPE_CPU;
-    wnn_shader_define(shader, "UNROLL", "%s", compiled ? "[[unroll]]" : "[[dont_unroll]]");
+    // Arrays of matrices are indexed by constants only.
+    wnn_shader_unroll(shader, "UNROLL",
+                      powers ? can->matrix_units != MATRIX_UNITS_EMULATED
+                             : can->type != VK_PHYSICAL_DEVICE_TYPE_CPU);
     wnn_shader_number(shader, "ROWS", m->rows);
     wnn_shader_number(shader, "KEYS", a->columns);
     wnn_shader_number(shader, "DEPTH", a->depth);
@@ -680,9 +695,8 @@ static void join_splits(struct lowering *lowering, const struct attention_matric
     const struct attention *a = m->attention;
     const struct tensor *out = &lowering->out[0];
     size_t rows = (size_t)m->count * m->rows;
-    struct tensor partials = wnn_scratch(lowering, 0, WNNDataType_Float32, elements_of(m) * schedule->splits),
-                  statistics = wnn_scratch(lowering, statistics_at(m, schedule), WNNDataType_Float32,
-                                           2 * rows * schedule->splits);
+    struct tensor partials = partials_in(lowering, m, schedule),
+                  statistics = statistics_in(lowering, m, schedule);
     int64_t steps[WNN_MAX_RANK], part_steps[WNN_MAX_RANK] = {0}, row_steps[WNN_MAX_RANK] = {0};
     unsigned kept = 0, row = 0;
     for (unsigned d = 0; d <= a->rank; d++) {
@@ -719,9 +733,9 @@ void wnn_lower_tiles(struct lowering *lowering, const struct attention *a)
     if (!choose(lowering->gpu, &m, &schedule))
         return;
     // Another dispatch writes words that belong to two work groups.
-    struct tensor partials = wnn_scratch(lowering, 0, WNNDataType_Float32, elements_of(&m) * schedule.splits);
-    schedule.joins = schedule.splits > 1 && !is_odd(&m) && wnn_shader_can_count(lowering) &&
-                     wnn_shader_has_quads(lowering, &partials);
+    struct tensor partials = partials_in(lowering, &m, &schedule);
+    schedule.joins_splits = schedule.splits > 1 && !is_odd(&m) && wnn_shader_can_count(lowering) &&
+                            wnn_shader_has_quads(lowering, &partials);
     static const struct {
         const char *family;
         void (*describe)(struct shader *shader, const struct attention_matrices *m,
@@ -735,6 +749,6 @@ void wnn_lower_tiles(struct lowering *lowering, const struct attention *a)
     add_results(&shader, &m, &schedule);
     struct grid grid = grid_of(&m, &schedule);
     wnn_shader_end_grid(&shader, grid.x, grid.y, grid.z);
-    if (schedule.partial && !schedule.joins)
+    if (schedule.partial && !schedule.joins_splits)
         join_splits(lowering, &m, &schedule);
 }

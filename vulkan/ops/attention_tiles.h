@@ -41,7 +41,7 @@ struct attention_schedule {
     uint32_t tile_rows, tile_keys;     // of a work group, at a time
     uint32_t row_tiles, splits, split; // so many keys each
     bool partial;                      // the results go through scratch memory,
-    bool joins;                        // where the last split of a matrix takes them from
+    bool joins_splits;                 // where the last split of a matrix takes them from
     const void *tile;                  // of ATTENTION_TILES
     uint32_t subgroup_rows;            // on matrix units
     // Of few rows: invocations of a work group, how many of these share a key, how many keys they read at a

@@ -300,10 +300,7 @@ static void describe_units(struct shader *shader, const struct product *p, const
 {
     wnn_shader_matrices(shader, true);
     wnn_shader_include(shader, "places");
-    // As in few_rows.comp, drivers for processors take long to unroll as much.
-    wnn_shader_define(shader, "UNROLL", "%s",
-                      shader->lowering->gpu->can.matrix_units == MATRIX_UNITS_EMULATED ? "[[dont_unroll]]"
-                                                                                       : "[[unroll]]");
+    wnn_shader_unroll(shader, "UNROLL", shader->lowering->gpu->can.matrix_units != MATRIX_UNITS_EMULATED);
     wnn_shader_fixed(shader, "EIGHTS", wnn_divide_up(p->rows, 8)); // all else is the same for as many
     wnn_shader_define(shader, "SUBGROUPS", "%uu", schedule->subgroups);
     wnn_shader_define(shader, "COLUMN_PARTS", "%uu", schedule->parts);

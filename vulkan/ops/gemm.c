@@ -265,9 +265,7 @@ static void describe_tiles(struct shader *shader, const struct product *p, const
     wnn_shader_number(shader, "STEPS", wnn_divide_up(steps, schedule->splits));
     wnn_shader_define(shader, "WHOLE_K", "%d",
                       (!shader->late || p->fixed_b) && p->inner % (tile->k * schedule->slices) == 0);
-    // Drivers for processors take long to unroll as much.
-    bool compiled = shader->lowering->gpu->can.type != VK_PHYSICAL_DEVICE_TYPE_CPU;
-    wnn_shader_define(shader, "UNROLL_K", "%s", compiled ? "[[unroll]]" : "[[dont_unroll]]");
+    wnn_shader_unroll(shader, "UNROLL_K", shader->lowering->gpu->can.type != VK_PHYSICAL_DEVICE_TYPE_CPU);
 }
 
 static uint32_t few_lanes(const struct limits *limits)

@@ -158,10 +158,8 @@ static void describe_tile(struct shader *shader, const struct cooperative_schedu
 
 static void describe_components(struct shader *shader, bool half)
 {
-    // Arrays of matrices are indexed by constants only. Drivers for processors take long to unroll as much.
-    wnn_shader_define(shader, "UNROLL", "%s",
-                      shader->lowering->gpu->can.matrix_units == MATRIX_UNITS_EMULATED ? "[[dont_unroll]]"
-                                                                                       : "[[unroll]]");
+    // Arrays of matrices are indexed by constants only.
+    wnn_shader_unroll(shader, "UNROLL", shader->lowering->gpu->can.matrix_units != MATRIX_UNITS_EMULATED);
     if (half)
         wnn_shader_text(shader, "#define Chunk uvec4\n#define no_chunk() uvec4(0u)\n");
     else
@@ -280,11 +278,11 @@ static void multiply(struct lowering *lowering, const struct product *p,
     bool large = whole && (wnn_fused_is_large(lowering->fused) ||
                            (half && reads_as_much(lowering->fused, out->count)));
     wnn_shader_define(&shader, "LARGE_END", "%d", large || (g && !half));
-    if (schedule->sums_inside)
-        wnn_shader_splits(&shader, &sums->region, quads,
+    if (schedule->sums_inside) {
+        wnn_shader_splits(&shader, &sums->region, quads, schedule->splits,
                           (size_t)schedule->tiles_m * schedule->tiles_n * p->matrices);
-    wnn_shader_number(&shader, "SPLITS", schedule->splits);
-    wnn_shader_define(&shader, "READ_AT_ONCE", "%uu", wnn_cooperative_reads(&schedule->tile));
+        wnn_shader_define(&shader, "READ_AT_ONCE", "%uu", wnn_cooperative_reads(&schedule->tile));
+    }
     if (quads)
         wnn_shader_output_quads(&shader, out);
     wnn_shader_output(&shader, out, FORM_VALUE, whole ? lowering->fused : NULL);

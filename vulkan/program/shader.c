@@ -590,6 +590,11 @@ void wnn_shader_words(struct shader *shader, const char *name, const struct regi
     wnn_shader_text(shader, "#define %s_word(i) b%u[base%u + (i)]\n", name, k, k);
 }
 
+void wnn_shader_unroll(struct shader *shader, const char *name, bool unrolls)
+{
+    wnn_shader_define(shader, name, "%s", unrolls ? "[[unroll]]" : "[[dont_unroll]]");
+}
+
 bool wnn_shader_can_count(const struct lowering *lowering)
 {
     const struct gpu *gpu = lowering->gpu;
@@ -597,7 +602,8 @@ bool wnn_shader_can_count(const struct lowering *lowering)
            wnn_shader_node_bindings(gpu, lowering->node) < gpu->can.buffers;
 }
 
-void wnn_shader_splits(struct shader *shader, const struct region *sums, bool quads, size_t counters)
+void wnn_shader_splits(struct shader *shader, const struct region *sums, bool quads, uint32_t splits,
+                       size_t counters)
 {
     struct region counted = wnn_program_counters(shader->lowering->program, counters);
     unsigned k = shader->binding_count;
@@ -609,6 +615,8 @@ void wnn_shader_splits(struct shader *shader, const struct region *sums, bool qu
             "#define sums_quad(at) sums_quads[(base%u >> 2) + ((at) >> 2)]\n",
             k, k);
     wnn_shader_words(shader, "counters", &counted);
+    wnn_shader_number(shader, "SPLITS", splits);
+    wnn_shader_include(shader, "splits");
 }
 
 void wnn_shader_finish(struct shader *shader, const struct fused *fused)

@@ -182,12 +182,17 @@ void wnn_shader_output_quads(struct shader *shader, const struct tensor *tensor)
 // <name>_word(i): words that are read and written.
 void wnn_shader_words(struct shader *shader, const char *name, const struct region *region);
 
+// Loops that are marked `name` are unrolled, or expressly not: drivers for processors take long to unroll as
+// much.
+void wnn_shader_unroll(struct shader *shader, const char *name, bool unrolls);
+
 // Whether work groups can be counted, by counters that a shader has beside all else.
 bool wnn_shader_can_count(const struct lowering *lowering);
 
-// The partial sums of splits in scratch memory, and counters of the splits that are done:
-// sums_word(i), with `quads` sums_quad(i), and counters_word(i), as many as there are.
-void wnn_shader_splits(struct shader *shader, const struct region *sums, bool quads, size_t counters);
+// The partial sums of so many SPLITS in scratch memory, sums_word(i) and, with `quads`, sums_quad(i); and for
+// each counter LEAVE_UNLESS_LAST (splits.comp).
+void wnn_shader_splits(struct shader *shader, const struct region *sums, bool quads, uint32_t splits,
+                       size_t counters);
 
 // Appends the text of another, which is nothing but text.
 void wnn_shader_join(struct shader *shader, const struct shader *other);

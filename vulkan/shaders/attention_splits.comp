@@ -49,21 +49,11 @@ void join_quad(uint matrix, uint m, uint quad)
     write_quad(begin_row(matrix, m, top, sum, quad == 0u), quad, mixed);
 }
 
-// Partial results are written before their split is counted, and read after all have been counted.
 void join_splits(uint matrix)
 {
-    uint self = gl_LocalInvocationIndex, counter = matrix * ROW_TILES + ROW_GROUP, first = ROW_GROUP * TILE_ROWS;
-    memoryBarrierBuffer();
-    barrier();
-    if (self == 0u)
-        splits_done = atomicAdd(counters_word(counter), 1u) + 1u;
-    barrier();
-    if (splits_done != SPLITS)
-        return;
-    if (self == 0u)
-        counters_word(counter) = 0u;
-    memoryBarrierBuffer();
-    for (uint i = self; i < min(TILE_ROWS, ROWS - first) * PARTIAL_QUADS; i += LOCAL_SIZE)
+    uint first = ROW_GROUP * TILE_ROWS;
+    LEAVE_UNLESS_LAST(matrix * ROW_TILES + ROW_GROUP, splits_done)
+    for (uint i = gl_LocalInvocationIndex; i < min(TILE_ROWS, ROWS - first) * PARTIAL_QUADS; i += LOCAL_SIZE)
         join_quad(matrix, first + i / PARTIAL_QUADS, i % PARTIAL_QUADS);
 }
 

@@ -608,19 +608,7 @@ void main()
     }
 
 #if SUMS_INSIDE
-    // Everything that this work group has left is there before it is counted, and what others have left before it is
-    // read. Which one adds changes nothing: the order of splits is always the same.
-    memoryBarrierBuffer();
-    barrier();
-    uint tile = matrix * tiles_m * tiles_n + gl_WorkGroupID.x;
-    if (self == 0u)
-        tiles[0].x = atomicAdd(counters_word(tile), 1u);
-    barrier();
-    if (tiles[0].x + 1u != SPLITS)
-        return;
-    if (self == 0u)
-        counters_word(tile) = 0u;
-    memoryBarrierBuffer();
+    LEAVE_UNLESS_LAST(matrix * tiles_m * tiles_n + gl_WorkGroupID.x, tiles[0].x)
     const uint row_items = TILE_N / BESIDE;
     [[dont_unroll]] for (uint first = self; first < TILE_ITEMS; first += SUMMED_AT_ONCE * INVOCATIONS) {
         uint from[SUMMED_AT_ONCE], to[SUMMED_AT_ONCE];
