@@ -41,7 +41,8 @@ FORMATS = {"<f4": "f", "<f2": "e", "<f8": "d", "<i4": "i", "<u4": "I", "<i8": "q
 
 # Where a sanitizer finds something, the exit code is none that the program has.
 ENVIRONMENT = {**os.environ, "UBSAN_OPTIONS": "exitcode=99:halt_on_error=1",
-               "ASAN_OPTIONS": "exitcode=99:allocator_may_return_null=1:malloc_context_size=8:handle_sigill=1"}
+               "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") +
+                               ":exitcode=99:allocator_may_return_null=1:malloc_context_size=8:handle_sigill=1"}
 with open(WEBNN, "rb") as program:
     SANITIZED = b"__asan_init" in program.read()
 

@@ -26,7 +26,8 @@ WEBNN = sys.argv[1]
 HOSTILE = "\033[31m\033]0;title\a\nwebnn: all is well\r\x7f\u009b1m\u202egnp.\u2066\u061c\u200b\u2028\U000e0041"
 HIDDEN = {c for c in HOSTILE if not c.isascii() or c < " " or c == "\x7f"} - {"\n"}
 # Where a sanitizer finds something, the exit code is none that the program has.
-ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": "exitcode=99:handle_sigill=1", "UBSAN_OPTIONS": "exitcode=99:halt_on_error=1"}
+ENVIRONMENT = {**os.environ, "UBSAN_OPTIONS": "exitcode=99:halt_on_error=1",
+               "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":exitcode=99:handle_sigill=1"}
 problems = []
 
 
